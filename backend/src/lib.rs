@@ -1,0 +1,3 @@
+//! Hindsight's server as a library: the data flows source → ingest → index → query → http.
+
+pub mod source;
