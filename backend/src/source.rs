@@ -1,1 +1,146 @@
-//! Skeleton.
+//! Finds and reads blocks and undo in the files that Bitcoin Core wrote.
+//!
+//! The files are the truth: nothing is locked, no RPC and no LevelDB is needed, and a running node is never disturbed.
+//! A [`CoreFiles`] *walks* each `blk*.dat` (framing, header and transaction count of every record, bodies hopped over),
+//! *pairs* a `rev*.dat` with it on first need, and reads single blocks and undo records by position. What it finds are
+//! plain values ([`BlockFile`], [`UndoFile`]) that the index keeps as hints; which of the blocks are the chain is
+//! decided by `ingest`.
+//!
+//! Positions and sizes are bytes in the file as it is on disk; a position is that of the payload, behind the 8 bytes
+//! `magic | size`, exactly like `nDataPos` and `nUndoPos` in Core's own index.
+
+use bitcoin::BlockHash;
+use bitcoin::block::Header;
+
+mod bulk;
+mod datadir;
+mod error;
+mod files;
+mod obfuscation;
+mod owner;
+mod pool;
+mod walk;
+
+pub use datadir::{Datadir, DatadirOptions};
+pub use error::SourceError;
+pub use files::{CoreFiles, ListedFile};
+pub use obfuscation::Obfuscation;
+pub use pool::Walked;
+
+/// Reads what is at a position. Called from many threads at once, so implementations share no lock in the read path.
+///
+/// Records carry the block hash, so that a source without positions (Core's REST) can answer the same questions.
+pub trait BlockSource: Send + Sync {
+    /// The 80-byte header of `record`.
+    ///
+    /// # Errors
+    /// [`SourceError::Replaced`] when the bytes there are another block's by now; otherwise as the medium fails.
+    fn header(&self, record: &BlockRecord) -> Result<Header, SourceError>;
+
+    /// The block in wire form, with witness. Only its header is checked against the record's hash.
+    ///
+    /// # Errors
+    /// [`SourceError::Replaced`] when the bytes there are another block's by now; otherwise as the medium fails.
+    fn block(&self, record: &BlockRecord) -> Result<Vec<u8>, SourceError>;
+
+    /// The undo payload followed by its 32-byte checksum, which is not verified: see [`verify_undo_checksum`].
+    ///
+    /// # Errors
+    /// [`SourceError::Replaced`] when no undo record of that size is there by now; otherwise as the medium fails.
+    fn undo(&self, record: &UndoRecord) -> Result<Vec<u8>, SourceError>;
+}
+
+/// Where a payload starts: `nFile` and `nDataPos` (or `nUndoPos`) in Core's terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The number in the file's name.
+    pub file: u32,
+    /// Bytes from the start of the file to the payload.
+    pub offset: u32,
+}
+
+/// How a walk came to a record. Anyone can inscribe `magic | size | header` in a witness, so of two positions of one
+/// hash the one reached by hopping is tried first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Found {
+    /// From record to record since the start of the file.
+    Hop,
+    /// By searching for the magic behind bytes that are no record, or by hopping on from a record found so.
+    Search,
+}
+
+/// One block in a `blk*.dat`, as a walk sees it: the body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockRecord {
+    /// The header; it meets its own target, which is within the network's limit.
+    pub header: Header,
+    /// The hash of `header`.
+    pub hash: BlockHash,
+    /// Transactions the block claims to hold, at least 1.
+    pub tx_count: u32,
+    /// Bytes of the block.
+    pub size: u32,
+    /// Where the block starts.
+    pub position: Position,
+    /// How the walk came here.
+    pub found: Found,
+}
+
+/// What tells whether a file is still the one that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct FileStamp {
+    /// Length in bytes, preallocated zeros included.
+    pub len: u64,
+    /// Time of the last change, whole seconds since 1970.
+    pub mtime: i64,
+    /// Time of the last change, nanoseconds within the second.
+    pub mtime_nsec: i64,
+}
+
+/// What a walk of one `blk*.dat` found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockFile {
+    /// The number in the file's name.
+    pub number: u32,
+    /// The file's stamp before the walk's first read: what was written during the walk makes it differ.
+    pub stamp: FileStamp,
+    /// Where hopping goes on: the end of the last record.
+    pub end: u32,
+    /// Every record, by position. The same hash may turn up more than once.
+    pub records: Vec<BlockRecord>,
+}
+
+/// One undo record in a `rev*.dat` and the block it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UndoRecord {
+    /// The block whose spent coins these are.
+    pub block: BlockHash,
+    /// Where the undo payload starts.
+    pub position: Position,
+    /// Bytes of the undo payload, without the 32-byte checksum that follows it.
+    pub size: u32,
+}
+
+/// What pairing one `rev*.dat` with its `blk*.dat` found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndoFile {
+    /// The number in both files' names.
+    pub number: u32,
+    /// The stamp of the walked `blk*.dat`.
+    pub blk: FileStamp,
+    /// The stamp of the `rev*.dat`; none when there is no such file yet.
+    pub rev: Option<FileStamp>,
+    /// Blocks with undo, by position in the `rev*.dat`.
+    pub records: Vec<UndoRecord>,
+    /// Undo records that belong to no block of this file: overwritten, damaged or repeated. No error.
+    pub leftovers: u32,
+    /// Checksums computed on the way: about one a record.
+    pub hashes: u64,
+}
+
+impl Position {
+    /// The position `bytes` further on in the same file, where 32 bits can say it.
+    fn plus(self, bytes: u32) -> Option<Position> {
+        Some(Position { file: self.file, offset: self.offset.checked_add(bytes)? })
+    }
+}

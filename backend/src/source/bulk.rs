@@ -1,0 +1,233 @@
+//! Reading many megabytes of Core's files without being in the node's way.
+//!
+//! A [`BulkReader`] reads one file by `pread` into a window of its own: no mmap, because obfuscation needs the copy and
+//! a mapped page of a truncated file kills the process. What was read once is dropped from the page cache behind the
+//! reader, so that the node's own pages stay; the threads that do this run at low CPU priority, which on Linux lowers
+//! their I/O priority along with it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memchr::memmem::Finder;
+
+use super::{FileStamp, Obfuscation, SourceError};
+
+/// Bytes read at once while searching for a magic or reading a file from end to end.
+pub(super) const SEARCH_CHUNK: usize = 1 << 20;
+
+/// Zeros that a search reads over before it takes them for the end: one preallocated chunk (`BLOCKFILE_CHUNK_SIZE`).
+/// After a power loss a gap of zeros may be followed by records.
+const MAX_ZERO_GAP: u64 = 16 << 20;
+
+/// How a file is going to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Here and there from start to end: no read-ahead, pages dropped behind.
+    Hop,
+    /// From start to end: pages dropped behind.
+    Stream,
+    /// The newest few records, which are about to be asked for: pages kept.
+    Follow,
+}
+
+/// One open file, read through a de-obfuscated window.
+#[derive(Debug)]
+pub(super) struct BulkReader<'a> {
+    path: &'a Path,
+    file: File,
+    key: Obfuscation,
+    access: Access,
+    stamp: FileStamp,
+    len: u64,
+    start: u64,
+    window: Vec<u8>,
+    reads: &'a AtomicU64,
+}
+
+impl<'a> BulkReader<'a> {
+    /// Opens `path`; each `pread` is counted in `reads`.
+    pub(super) fn open(
+        path: &'a Path,
+        key: Obfuscation,
+        access: Access,
+        reads: &'a AtomicU64,
+    ) -> Result<Self, SourceError> {
+        let failed = |e| SourceError::io(path, e);
+        let file = File::open(path).map_err(failed)?;
+        let stamp = FileStamp::of(&file.metadata().map_err(failed)?);
+        if access == Access::Hop {
+            advice::no_read_ahead(&file);
+        }
+        // Positions are 32 bits, in Core's index as here.
+        let len = stamp.len.min(u32::MAX.into());
+        Ok(Self { path, file, key, access, stamp, len, start: 0, window: Vec::new(), reads })
+    }
+
+    /// The file's stamp when it was opened.
+    pub(super) fn stamp(&self) -> FileStamp {
+        self.stamp
+    }
+
+    /// The file's length: as it was when opened, or shorter when reading met an earlier end since.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether de-obfuscated `bytes` at `pos` are raw zeros on disk.
+    pub(super) fn is_unwritten(&self, pos: u64, bytes: &[u8]) -> bool {
+        self.key.is_unwritten(pos, bytes)
+    }
+
+    /// The de-obfuscated bytes from `pos` on: `want` of them, fewer only where the file ends. When they are not in the
+    /// window, it is filled from `pos` on with at least `ahead` bytes.
+    pub(super) fn read(&mut self, pos: u64, want: usize, ahead: usize) -> Result<&[u8], SourceError> {
+        let want = want.min(to_usize(self.len.saturating_sub(pos)));
+        if self.windowed(pos).len() < want {
+            self.fill(pos, want.max(ahead))?;
+        }
+        let bytes = self.windowed(pos);
+        Ok(&bytes[..want.min(bytes.len())])
+    }
+
+    /// The position of the next `magic` at `from` or later; raw zeros are read over, up to 16 MiB of them.
+    pub(super) fn find(&mut self, magic: &Finder<'_>, from: u64) -> Result<Option<u64>, SourceError> {
+        let overlap = magic.needle().len() - 1;
+        let (mut pos, mut zeros) = (from, 0);
+        loop {
+            if self.windowed(pos).len() <= overlap {
+                self.fill(pos, SEARCH_CHUNK)?;
+            }
+            let chunk = self.windowed(pos);
+            if chunk.len() <= overlap {
+                return Ok(None);
+            }
+            let mut step = (chunk.len() - overlap) as u64;
+            if self.is_unwritten(pos, chunk) {
+                match advice::next_data(&self.file, pos + step) {
+                    Some(next) => step = step.max(next.saturating_sub(pos)),
+                    None => return Ok(None),
+                }
+                zeros += step;
+                if zeros > MAX_ZERO_GAP {
+                    return Ok(None);
+                }
+            } else if let Some(at) = magic.find(chunk) {
+                return Ok(Some(pos + at as u64));
+            } else {
+                zeros = 0;
+            }
+            pos += step;
+        }
+    }
+
+    /// What the window holds from `pos` on.
+    fn windowed(&self, pos: u64) -> &[u8] {
+        let skip = pos.checked_sub(self.start).map_or(usize::MAX, to_usize);
+        self.window.get(skip..).unwrap_or(&[])
+    }
+
+    fn fill(&mut self, pos: u64, size: usize) -> Result<(), SourceError> {
+        let size = size.min(to_usize(self.len.saturating_sub(pos)));
+        self.start = pos;
+        self.window.resize(size, 0);
+        let got = self.read_at(pos)?;
+        if got < size {
+            self.len = pos + got as u64;
+            self.window.truncate(got);
+        }
+        self.key.apply(pos, &mut self.window);
+        if size >= SEARCH_CHUNK / 4 && self.access != Access::Follow {
+            advice::drop_pages(&self.file, pos, got as u64);
+        }
+        Ok(())
+    }
+
+    /// Fills the window with raw bytes and says how many the file had.
+    fn read_at(&mut self, pos: u64) -> Result<usize, SourceError> {
+        let mut got = 0;
+        while got < self.window.len() {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            match self.file.read_at(&mut self.window[got..], pos + got as u64) {
+                Ok(0) => break,
+                Ok(n) => got += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(SourceError::io(self.path, e)),
+            }
+        }
+        Ok(got)
+    }
+}
+
+impl Drop for BulkReader<'_> {
+    fn drop(&mut self) {
+        if self.access != Access::Follow {
+            advice::drop_pages(&self.file, 0, self.stamp.len);
+        }
+    }
+}
+
+/// Lets the calling thread yield to the node and to whoever waits for an answer.
+pub(super) fn lower_priority() {
+    advice::lower_priority();
+}
+
+/// A length as `usize`; what no address space holds is more than any window has.
+pub(super) fn to_usize(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// What the kernel may be told. All of it is advice: failures change nothing but speed, so they are not reported.
+#[cfg(target_os = "linux")]
+mod advice {
+    use std::fs::File;
+    use std::num::NonZeroU64;
+
+    use rustix::fs::{Advice, SeekFrom, fadvise, seek};
+    use rustix::io::Errno;
+
+    /// The niceness of a bulk reading thread.
+    const NICENESS: i32 = 10;
+
+    pub(super) fn no_read_ahead(file: &File) {
+        let _ = fadvise(file, 0, None, Advice::Random);
+    }
+
+    pub(super) fn drop_pages(file: &File, offset: u64, len: u64) {
+        // The kernel keeps pages that are dropped in part: begin at a boundary of the largest pages there are.
+        let start = offset & !0xffff;
+        let _ = fadvise(file, start, NonZeroU64::new(offset + len - start), Advice::DontNeed);
+    }
+
+    /// On Linux this sets one thread's niceness, although POSIX says the whole process's.
+    pub(super) fn lower_priority() {
+        let _ = rustix::process::setpriority_process(None, NICENESS);
+    }
+
+    /// Where the next bytes that are not a hole start, at `pos` or later; none when only a hole follows.
+    pub(super) fn next_data(file: &File, pos: u64) -> Option<u64> {
+        match seek(file, SeekFrom::Data(pos)) {
+            Ok(next) => Some(next),
+            Err(Errno::NXIO) => None,
+            Err(_) => Some(pos),
+        }
+    }
+}
+
+/// Elsewhere the kernel is told nothing.
+#[cfg(not(target_os = "linux"))]
+mod advice {
+    use std::fs::File;
+
+    pub(super) fn no_read_ahead(_: &File) {}
+
+    pub(super) fn drop_pages(_: &File, _: u64, _: u64) {}
+
+    pub(super) fn lower_priority() {}
+
+    pub(super) fn next_data(_: &File, pos: u64) -> Option<u64> {
+        Some(pos)
+    }
+}

@@ -1,0 +1,216 @@
+//! Core's block and undo files as a [`BlockSource`].
+//!
+//! Every read opens the file anew, as Core does: a file that was pruned, cut or written again in between is then an
+//! ordinary error. Nothing is cached and nothing locked, so any number of threads may read. Allocations are bounded by
+//! what the file really holds, never by what a record claims.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bitcoin::block::Header;
+use bitcoin::consensus::deserialize;
+
+use super::bulk::to_usize;
+use super::walk::{FRAMING, HEADER, Rules, walk};
+use super::{
+    BlockFile, BlockRecord, BlockSource, Datadir, FileStamp, Obfuscation, Position, SourceError, UndoRecord,
+};
+
+/// Bytes of the checksum behind each undo payload.
+pub(super) const CHECKSUM: u32 = 32;
+
+/// A pair of files in the blocks directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedFile {
+    /// The number in the files' names.
+    pub number: u32,
+    /// The `blk*.dat` as it is now.
+    pub blk: FileStamp,
+    /// The `rev*.dat` as it is now, if it is there.
+    pub rev: Option<FileStamp>,
+}
+
+impl ListedFile {
+    /// The path of this `blk*.dat` in `blocks_dir`.
+    pub(super) fn blk_path(&self, blocks_dir: &Path) -> PathBuf {
+        path(blocks_dir, "blk", self.number)
+    }
+}
+
+impl FileStamp {
+    /// The stamp of a file with this metadata.
+    pub(super) fn of(metadata: &fs::Metadata) -> Self {
+        Self { len: metadata.len(), mtime: metadata.mtime(), mtime_nsec: metadata.mtime_nsec() }
+    }
+
+    /// The stamp of the file at `path`, or none where there is no file.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, SourceError> {
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => Ok(Some(Self::of(&metadata))),
+            Ok(_) => Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(SourceError::io(path, e)),
+        }
+    }
+}
+
+/// The files of one blocks directory, read where they are and never written.
+#[derive(Debug)]
+pub struct CoreFiles {
+    datadir: Datadir,
+    rules: Rules,
+    key: Obfuscation,
+    reads: AtomicU64,
+}
+
+impl CoreFiles {
+    /// Takes the directory's obfuscation key; nothing else is read yet.
+    ///
+    /// # Errors
+    /// When `xor.dat` cannot be read or is no key.
+    pub fn open(datadir: Datadir) -> Result<Self, SourceError> {
+        let key = Obfuscation::read(&datadir.blocks_dir)?;
+        let rules = Rules::new(datadir.network, datadir.magic);
+        Ok(Self { datadir, rules, key, reads: AtomicU64::new(0) })
+    }
+
+    /// Where the files are and of which network.
+    #[must_use]
+    pub fn datadir(&self) -> &Datadir {
+        &self.datadir
+    }
+
+    /// The key that the files are read with. An index made under another key is another directory's.
+    #[must_use]
+    pub fn obfuscation(&self) -> Obfuscation {
+        self.key
+    }
+
+    /// Whether `xor.dat` holds another key by now: the node started over with new files, so that nothing known of the
+    /// old ones is to be believed. Open the directory again then.
+    ///
+    /// # Errors
+    /// When `xor.dat` cannot be read or is no key.
+    pub fn identity_changed(&self) -> Result<bool, SourceError> {
+        Ok(Obfuscation::read(&self.datadir.blocks_dir)? != self.key)
+    }
+
+    /// The files that are there, by number; gaps are what was pruned.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn list(&self) -> Result<Vec<ListedFile>, SourceError> {
+        list(&self.datadir.blocks_dir)
+    }
+
+    /// What `blk*.dat` number `number` holds. With what was `known` of it the walk goes on behind the last known
+    /// record, if that is still there; else the file is walked from its start.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn walk(&self, number: u32, known: Option<&BlockFile>) -> Result<BlockFile, SourceError> {
+        let path = self.path("blk", number);
+        walk(&self.rules, (number, &path), self.key, known, &self.reads)
+    }
+
+    /// How often walking and pairing have read from a file so far.
+    #[must_use]
+    pub fn bulk_reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    fn path(&self, kind: &str, number: u32) -> PathBuf {
+        path(&self.datadir.blocks_dir, kind, number)
+    }
+
+    /// `size` de-obfuscated bytes at `position`.
+    fn read(&self, kind: &str, position: Position, size: u32) -> Result<Vec<u8>, SourceError> {
+        let path = self.path(kind, position.file);
+        let file = File::open(&path).map_err(|e| SourceError::io(&path, e))?;
+        let len = file.metadata().map_err(|e| SourceError::io(&path, e))?.len();
+        let offset = u64::from(position.offset);
+        let need = offset + u64::from(size);
+        if need > len {
+            return Err(SourceError::Cut { path, position, need, len });
+        }
+        let mut bytes = vec![0; to_usize(size.into())];
+        match file.read_exact_at(&mut bytes, offset) {
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(SourceError::Cut { path, position, need, len: offset });
+            }
+            read => read.map_err(|e| SourceError::io(&path, e))?,
+        }
+        self.key.apply(offset, &mut bytes);
+        Ok(bytes)
+    }
+
+    /// The header in the first bytes of `bytes`, if it is the record's.
+    fn own_header(&self, record: &BlockRecord, bytes: &[u8]) -> Result<Header, SourceError> {
+        let header = bytes.get(..80).and_then(|bytes| deserialize::<Header>(bytes).ok());
+        header.filter(|header| header.block_hash() == record.hash).ok_or_else(|| SourceError::Replaced {
+            path: self.path("blk", record.position.file),
+            block: record.hash,
+            position: record.position,
+        })
+    }
+}
+
+impl BlockSource for CoreFiles {
+    fn header(&self, record: &BlockRecord) -> Result<Header, SourceError> {
+        let bytes = self.read("blk", record.position, HEADER)?;
+        self.own_header(record, &bytes)
+    }
+
+    fn block(&self, record: &BlockRecord) -> Result<Vec<u8>, SourceError> {
+        let bytes = self.read("blk", record.position, record.size)?;
+        self.own_header(record, &bytes)?;
+        Ok(bytes)
+    }
+
+    fn undo(&self, record: &UndoRecord) -> Result<Vec<u8>, SourceError> {
+        let replaced = || SourceError::Replaced {
+            path: self.path("rev", record.position.file),
+            block: record.block,
+            position: record.position,
+        };
+        let Position { file, offset } = record.position;
+        let start = Position { file, offset: offset.checked_sub(FRAMING).ok_or_else(replaced)? };
+        let size = record.size.checked_add(FRAMING + CHECKSUM).ok_or_else(replaced)?;
+        let mut bytes = self.read("rev", start, size)?;
+        let undo = bytes.split_off(to_usize(FRAMING.into()));
+        let framing = [self.datadir.magic.to_bytes(), record.size.to_le_bytes()].concat();
+        if bytes == framing { Ok(undo) } else { Err(replaced()) }
+    }
+}
+
+/// `blkNNNNN.dat` or `revNNNNN.dat`: five digits or more.
+fn path(blocks_dir: &Path, kind: &str, number: u32) -> PathBuf {
+    blocks_dir.join(format!("{kind}{number:05}.dat"))
+}
+
+/// The block files in `blocks_dir` by number, each with its undo file.
+pub(super) fn list(blocks_dir: &Path) -> Result<Vec<ListedFile>, SourceError> {
+    let failed = |e| SourceError::io(blocks_dir, e);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(blocks_dir).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let Some(number) = name.to_str().and_then(number_in) else { continue };
+        // A file may be pruned between listing and looking: then it is not there.
+        if let Some(blk) = FileStamp::read(&path(blocks_dir, "blk", number))? {
+            let rev = FileStamp::read(&path(blocks_dir, "rev", number))?;
+            files.push(ListedFile { number, blk, rev });
+        }
+    }
+    files.sort_unstable_by_key(|file| file.number);
+    Ok(files)
+}
+
+/// The number in a `blk*.dat`'s name, if Core would write that name.
+fn number_in(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix("blk")?.strip_suffix(".dat")?;
+    let number = digits.parse().ok()?;
+    (format!("{number:05}") == digits).then_some(number)
+}

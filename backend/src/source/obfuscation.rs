@@ -1,0 +1,92 @@
+//! The key that Core (28.0 and later) XORs its block and undo files with.
+//!
+//! `blocks/xor.dat` holds exactly 8 raw key bytes; without that file, or with eight zeros in it, nothing is obfuscated
+//! (`src/node/blockstorage.cpp`, `InitBlocksdirXorKey`). The byte at absolute offset *i* of each file is XORed with
+//! `key[i % 8]`, framing and checksums included.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::SourceError;
+
+/// Bytes in a key.
+const KEY_LEN: usize = 8;
+
+/// The obfuscation of one blocks directory; the zero key leaves bytes as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Obfuscation {
+    key: [u8; KEY_LEN],
+}
+
+impl Obfuscation {
+    /// An obfuscation with these key bytes.
+    #[must_use]
+    pub const fn new(key: [u8; KEY_LEN]) -> Self {
+        Self { key }
+    }
+
+    /// The key bytes, as in `xor.dat`.
+    #[must_use]
+    pub const fn key(self) -> [u8; KEY_LEN] {
+        self.key
+    }
+
+    /// Reads `xor.dat` in `blocks_dir`; a missing file is the zero key.
+    ///
+    /// # Errors
+    /// [`SourceError::BadKey`] when the file does not hold exactly 8 bytes; otherwise as reading it fails.
+    pub fn read(blocks_dir: &Path) -> Result<Self, SourceError> {
+        let path = blocks_dir.join("xor.dat");
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(e) => return Err(SourceError::io(&path, e)),
+        };
+        let mut bytes = Vec::with_capacity(KEY_LEN + 1);
+        let limit = u64::try_from(KEY_LEN + 1).unwrap_or(u64::MAX);
+        file.by_ref().take(limit).read_to_end(&mut bytes).map_err(|e| SourceError::io(&path, e))?;
+        match <[u8; KEY_LEN]>::try_from(bytes.as_slice()) {
+            Ok(key) => Ok(Self { key }),
+            Err(_) => {
+                let len = file.metadata().map_err(|e| SourceError::io(&path, e))?.len();
+                Err(SourceError::BadKey { path, len })
+            }
+        }
+    }
+
+    /// De-obfuscates (or obfuscates) `bytes`, which lie at `offset` in their file.
+    pub fn apply(self, offset: u64, bytes: &mut [u8]) {
+        if self.key == [0; KEY_LEN] {
+            return;
+        }
+        let key = self.at(offset);
+        let word = u64::from_ne_bytes(key);
+        let mut chunks = bytes.chunks_exact_mut(KEY_LEN);
+        for chunk in &mut chunks {
+            let mut plain = [0; KEY_LEN];
+            plain.copy_from_slice(chunk);
+            chunk.copy_from_slice(&(u64::from_ne_bytes(plain) ^ word).to_ne_bytes());
+        }
+        for (byte, key) in chunks.into_remainder().iter_mut().zip(key) {
+            *byte ^= key;
+        }
+    }
+
+    /// Whether de-obfuscated `bytes` at `offset` are raw zeros on disk: preallocated and never written, since Core does
+    /// not XOR those. They read as the repeating key.
+    #[must_use]
+    pub fn is_unwritten(self, offset: u64, bytes: &[u8]) -> bool {
+        let key = self.at(offset);
+        let chunks = bytes.chunks_exact(KEY_LEN);
+        let rest = chunks.remainder();
+        rest == &key[..rest.len()] && { chunks }.all(|chunk| chunk == key)
+    }
+
+    /// The key as it falls on the bytes from `offset` on.
+    fn at(self, offset: u64) -> [u8; KEY_LEN] {
+        let mut key = self.key;
+        key.rotate_left(usize::try_from(offset % 8).unwrap_or(0));
+        key
+    }
+}

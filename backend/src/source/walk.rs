@@ -1,0 +1,200 @@
+//! Walks one `blk*.dat`: what blocks it holds and where, without reading their bodies.
+//!
+//! Of each record 97 bytes are read (`magic | size | header | transaction count`) and the body is hopped over. A record
+//! is believed when its header meets its own target and that is within the network's limit, so that neither garbage nor
+//! a preallocated tail can look like one. Where hopping lands on something else, the walk searches on for the magic, as
+//! Core's `LoadExternalBlockFile` does: historical bugs and power losses left garbage and zeros between records.
+
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use bitcoin::block::Header;
+use bitcoin::consensus::{Decodable, deserialize};
+use bitcoin::p2p::Magic;
+use bitcoin::{Block, Network, Target, VarInt};
+use memchr::memmem::Finder;
+
+use super::bulk::{Access, BulkReader, SEARCH_CHUNK};
+use super::{BlockFile, BlockRecord, Found, Obfuscation, Position, SourceError};
+
+/// Bytes of framing before each payload: magic and size (`STORAGE_HEADER_BYTES`).
+pub(super) const FRAMING: u32 = 8;
+/// Bytes of a block header.
+pub(super) const HEADER: u32 = 80;
+/// Framing, header and the longest transaction count.
+const RECORD_HEAD: usize = 97;
+/// The smallest possible block: a header and a count. Core's scanner takes 80, but such a block has no transaction.
+const MIN_SIZE: u32 = HEADER + 1;
+/// `MAX_BLOCK_SERIALIZED_SIZE`.
+const MAX_SIZE: u32 = 4_000_000;
+/// Bytes of the smallest possible transaction: one input, one output, both scripts empty.
+const MIN_TX_SIZE: u32 = 60;
+/// Read at once while records are small …
+const WINDOW: usize = 256 << 10;
+/// … which means smaller than this, so that a window always holds some.
+const SMALL_RECORD: u32 = 64 << 10;
+
+/// What makes bytes a record on one network.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    magic: Finder<'static>,
+    max_target: Target,
+}
+
+impl Rules {
+    pub(super) fn new(network: Network, magic: Magic) -> Self {
+        let magic = Finder::new(&magic.to_bytes()).into_owned();
+        Self { magic, max_target: network.params().max_attainable_target }
+    }
+
+    /// The search for the magic before every record.
+    pub(super) fn magic(&self) -> &Finder<'static> {
+        &self.magic
+    }
+
+    /// Core's `CheckProofOfWork`; a non-canonical `nBits` (negative, overflowing) is no network's.
+    fn has_work(&self, header: &Header) -> bool {
+        let target = header.target();
+        target.to_compact_lossy() == header.bits
+            && target <= self.max_target
+            && target.is_met_by(header.block_hash())
+    }
+
+    /// The record whose first bytes are `head`, if they are a record's.
+    fn parse(&self, head: &[u8], position: Position, found: Found) -> Option<BlockRecord> {
+        let (magic, head) = head.split_at_checked(4)?;
+        let (size, head) = head.split_first_chunk::<4>()?;
+        let (header, mut count) = head.split_at_checked(80)?;
+        let size = u32::from_le_bytes(*size);
+        if magic != self.magic.needle() || !(MIN_SIZE..=MAX_SIZE).contains(&size) {
+            return None;
+        }
+        let header: Header = deserialize(header).ok()?;
+        let VarInt(tx_count) = VarInt::consensus_decode(&mut count).ok()?;
+        let tx_count = u32::try_from(tx_count).ok()?;
+        let fits = tx_count >= 1 && tx_count <= (size - HEADER) / MIN_TX_SIZE;
+        let record = BlockRecord { header, hash: header.block_hash(), tx_count, size, position, found };
+        (fits && self.has_work(&header)).then_some(record)
+    }
+}
+
+impl BlockRecord {
+    /// Where the framing of this record starts.
+    fn start(&self) -> u64 {
+        u64::from(self.position.offset - FRAMING)
+    }
+
+    /// Where the next record is expected.
+    fn end(&self) -> u64 {
+        u64::from(self.position.offset) + u64::from(self.size)
+    }
+}
+
+/// Walks file `number` at `path`, from the start or, when it still begins as `known` says, from there on.
+pub(super) fn walk(
+    rules: &Rules,
+    (number, path): (u32, &Path),
+    key: Obfuscation,
+    known: Option<&BlockFile>,
+    reads: &AtomicU64,
+) -> Result<BlockFile, SourceError> {
+    if let Some(known) = known.filter(|k| !k.records.is_empty()) {
+        let reader = BulkReader::open(path, key, Access::Follow, reads)?;
+        if let Some(walk) = Walk::resume(rules, reader, known)? {
+            return walk.run();
+        }
+    }
+    let reader = BulkReader::open(path, key, Access::Hop, reads)?;
+    Walk { rules, reader, number, records: Vec::new() }.run()
+}
+
+struct Walk<'a> {
+    rules: &'a Rules,
+    reader: BulkReader<'a>,
+    number: u32,
+    records: Vec<BlockRecord>,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk that goes on behind the last known record, if that is still there.
+    fn resume(rules: &'a Rules, reader: BulkReader<'a>, known: &BlockFile) -> Result<Option<Self>, SourceError> {
+        let mut walk = Walk { rules, reader, number: known.number, records: Vec::new() };
+        let Some(last) = known.records.last() else { return Ok(None) };
+        if walk.look(last.start(), last.found, RECORD_HEAD)? != Some(*last) {
+            return Ok(None);
+        }
+        walk.records.clone_from(&known.records);
+        Ok(Some(walk))
+    }
+
+    fn run(mut self) -> Result<BlockFile, SourceError> {
+        let known = self.records.len();
+        while let Some(record) = self.next()? {
+            self.records.push(record);
+        }
+        if self.records.len() > known && !self.last_is_complete()? {
+            self.records.pop();
+        }
+        let end = u32::try_from(self.end()).unwrap_or(u32::MAX);
+        Ok(BlockFile { number: self.number, stamp: self.reader.stamp(), end, records: self.records })
+    }
+
+    fn end(&self) -> u64 {
+        self.records.last().map_or(0, BlockRecord::end)
+    }
+
+    fn next(&mut self) -> Result<Option<BlockRecord>, SourceError> {
+        let found = self.records.last().map_or(Found::Hop, |r| r.found);
+        let small = self.records.last().is_some_and(|r| r.size < SMALL_RECORD);
+        let ahead = if small { WINDOW } else { RECORD_HEAD };
+        match self.look(self.end(), found, ahead)? {
+            None => self.search(),
+            record => Ok(record),
+        }
+    }
+
+    /// The record that starts at `pos`, if there is one and the file holds all of it.
+    fn look(&mut self, pos: u64, found: Found, ahead: usize) -> Result<Option<BlockRecord>, SourceError> {
+        let file = self.number;
+        let Some(position) = u32::try_from(pos).ok().and_then(|offset| Position { file, offset }.plus(FRAMING)) else {
+            return Ok(None);
+        };
+        let record = self.rules.parse(self.reader.read(pos, RECORD_HEAD, ahead)?, position, found);
+        Ok(record.filter(|r| r.end() <= self.reader.len()))
+    }
+
+    /// The next record behind bytes that are none.
+    fn search(&mut self) -> Result<Option<BlockRecord>, SourceError> {
+        let mut pos = self.search_start()?;
+        while let Some(at) = self.reader.find(&self.rules.magic, pos)? {
+            let record = self.look(at, Found::Search, SEARCH_CHUNK)?;
+            if record.is_some() {
+                return Ok(record);
+            }
+            pos = at + 1;
+        }
+        Ok(None)
+    }
+
+    /// Where to search on. Garbage behind a record may mean that the record's own size is damaged, and a record found
+    /// by searching may be an inscribed one with any size: then what its hop went over is searched too.
+    fn search_start(&mut self) -> Result<u64, SourceError> {
+        let end = self.end();
+        let Some(last) = self.records.last().copied() else { return Ok(1) };
+        let landing = self.reader.read(end, 4, RECORD_HEAD)?.to_vec();
+        let plain = self.reader.is_unwritten(end, &landing) || landing == self.rules.magic.needle();
+        if plain && last.found == Found::Hop { Ok(end + 1) } else { Ok(last.start() + RECORD_HEAD as u64 - 8) }
+    }
+
+    /// Whether the last record's body is all there. Core preallocates, so a record that is being written lies within
+    /// the file, header first and the rest still zero; no other record follows it.
+    fn last_is_complete(&mut self) -> Result<bool, SourceError> {
+        let Some(last) = self.records.last().copied() else { return Ok(true) };
+        if last.end() == self.reader.len() {
+            return Ok(true);
+        }
+        let size = super::bulk::to_usize(last.size.into());
+        let bytes = self.reader.read(last.position.offset.into(), size, size)?;
+        Ok(deserialize::<Block>(bytes).is_ok_and(|b| b.check_merkle_root() && b.check_witness_commitment()))
+    }
+}
