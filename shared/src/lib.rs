@@ -1,1 +1,16 @@
-//! Skeleton.
+#![doc = include_str!("../README.md")]
+
+pub mod api;
+pub mod block;
+pub mod bytes;
+pub mod error;
+pub mod network;
+pub mod payload;
+pub mod prevouts;
+pub mod script;
+pub mod search;
+pub mod summary;
+pub mod verify;
+
+pub use error::DecodeError;
+pub use network::Height;

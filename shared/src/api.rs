@@ -1,0 +1,133 @@
+//! The native interface: where things are, and the few small JSON shapes that both ends share.
+//!
+//! Paths are relative, without a leading slash, so that the web app works under any URL prefix.
+
+use bitcoin::BlockHash;
+use serde::{Deserialize, Serialize};
+
+use crate::Height;
+use crate::search::BlockId;
+
+/// `GET`: the block's bytes with its prevouts, as a payload.
+pub fn payload_path(id: BlockId) -> String {
+    format!("api/v1/block/{id}/payload")
+}
+
+/// `GET`: payloads of consecutive heights, one after another.
+pub fn range_path(from: Height, to: Height) -> String {
+    format!("api/v1/blocks/{from}/{to}/payload")
+}
+
+/// `GET`: what the chain map knows of a block ([`BlockFacts`]).
+pub fn block_path(id: BlockId) -> String {
+    format!("api/v1/block/{id}")
+}
+
+/// `GET`: what the chain map knows of `count` blocks from `from` (the tip where absent) downwards, newest first.
+pub fn blocks_path(from: Option<Height>, count: u32) -> String {
+    match from {
+        Some(from) => format!("api/v1/blocks?from={from}&count={count}"),
+        None => format!("api/v1/blocks?count={count}"),
+    }
+}
+
+/// `GET`: the best chain's last block ([`BlockFacts`]).
+pub const TIP: &str = "api/v1/tip";
+
+/// `GET`: network, source, chain, progress, versions ([`Status`]).
+pub const STATUS: &str = "api/v1/status";
+
+/// What the chain map knows of a block without reading its body.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct BlockFacts {
+    /// The block's hash.
+    pub hash: BlockHash,
+    /// Its height; absent where no chain of parents leads to genesis and the coinbase does not state it.
+    pub height: Option<Height>,
+    /// How the height is known.
+    pub height_from: Option<HeightFrom>,
+    /// Whether the best chain goes through it.
+    pub best_chain: bool,
+    /// Blocks of the best chain from this one on, itself included; 0 off the best chain.
+    pub confirmations: u32,
+    /// The parent's hash, whether or not the parent is there.
+    pub previous: BlockHash,
+    /// The best chain's next block.
+    pub next: Option<BlockHash>,
+    /// The header's time, in seconds since 1970.
+    pub time: u32,
+    /// The header's version, as an unsigned number.
+    pub version: u32,
+    /// The header's target in compact form.
+    pub bits: u32,
+    /// Bytes in consensus serialization with witnesses.
+    pub size: u32,
+    /// Transactions, the coinbase included.
+    pub tx_count: u32,
+}
+
+/// How a block's height is known.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HeightFrom {
+    /// Parent by parent from genesis.
+    Linked,
+    /// The coinbase states it (BIP34); parents are missing.
+    Bip34,
+}
+
+/// What the server is and how far it is.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Status {
+    /// Hindsight's version.
+    pub version: String,
+    /// The name that Core's RPC uses: `main`, `test`, `testnet4`, `signet`, `regtest`.
+    pub network: String,
+    /// The network's magic, as eight hex digits in file order.
+    pub magic: String,
+    /// Where the blocks come from, in words.
+    pub source: String,
+    /// Whether this is the demo chain.
+    pub demo: bool,
+    /// The best chain's last block; absent while nothing is known.
+    pub tip: Option<BlockFacts>,
+    /// Another block with as much work as the tip: files cannot tell which one the node prefers.
+    pub tied_with: Option<BlockHash>,
+    /// Heights that the best chain covers, lowest first: more than one range on a pruned or assumeutxo node.
+    pub ranges: Vec<HeightRange>,
+    /// Progress of reading the directory.
+    pub progress: Progress,
+    /// What only a running node could tell.
+    pub unknown: Vec<String>,
+    /// What is wrong and what to do about it; empty in health.
+    pub warnings: Vec<String>,
+}
+
+/// Consecutive heights, both ends included.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct HeightRange {
+    /// The lowest.
+    pub from: Height,
+    /// The highest.
+    pub to: Height,
+}
+
+/// How much of the directory has been read.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Progress {
+    /// Whether everything that was there at the last look has been read.
+    pub complete: bool,
+    /// Block files read.
+    pub files_read: u32,
+    /// Block files there are.
+    pub files: u32,
+    /// Blocks found, stale ones included.
+    pub blocks: u32,
+}
+
+/// The body of every error of the native interface.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ErrorBody {
+    /// What went wrong, as a sentence.
+    pub error: String,
+}
