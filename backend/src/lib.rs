@@ -1,3 +1,5 @@
 //! Hindsight's server as a library: the data flows source → ingest → index → query → http.
 
+pub mod chain;
+pub mod index;
 pub mod source;

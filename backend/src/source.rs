@@ -11,6 +11,7 @@
 
 use bitcoin::BlockHash;
 use bitcoin::block::Header;
+use hindsight_shared::Height;
 
 mod bulk;
 mod datadir;
@@ -78,6 +79,8 @@ pub struct BlockRecord {
     pub hash: BlockHash,
     /// Transactions the block claims to hold, at least 1.
     pub tx_count: u32,
+    /// The height that the coinbase states of itself, where the network's rules make that certain (BIP34).
+    pub stated_height: Option<Height>,
     /// Bytes of the block.
     pub size: u32,
     /// Where the block starts.

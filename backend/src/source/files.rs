@@ -15,9 +15,7 @@ use bitcoin::consensus::deserialize;
 
 use super::bulk::to_usize;
 use super::walk::{FRAMING, HEADER, Rules, walk};
-use super::{
-    BlockFile, BlockRecord, BlockSource, Datadir, FileStamp, Obfuscation, Position, SourceError, UndoRecord,
-};
+use super::{BlockFile, BlockRecord, BlockSource, Datadir, FileStamp, Obfuscation, Position, SourceError, UndoRecord};
 
 /// Bytes of the checksum behind each undo payload.
 pub(super) const CHECKSUM: u32 = 32;

@@ -1,6 +1,6 @@
 //! Walks one `blk*.dat`: what blocks it holds and where, without reading their bodies.
 //!
-//! Of each record 97 bytes are read (`magic | size | header | transaction count`) and the body is hopped over. A record
+//! Of each record 152 bytes are read (`magic | size | header | transaction count | height`) and the body is hopped over. A record
 //! is believed when its header meets its own target and that is within the network's limit, so that neither garbage nor
 //! a preallocated tail can look like one. Where hopping lands on something else, the walk searches on for the magic, as
 //! Core's `LoadExternalBlockFile` does: historical bugs and power losses left garbage and zeros between records.
@@ -12,6 +12,8 @@ use bitcoin::block::Header;
 use bitcoin::consensus::{Decodable, deserialize};
 use bitcoin::p2p::Magic;
 use bitcoin::{Block, Network, Target, VarInt};
+use hindsight_shared::bytes::Reader;
+use hindsight_shared::network::bip34_height;
 use memchr::memmem::Finder;
 
 use super::bulk::{Access, BulkReader, SEARCH_CHUNK};
@@ -21,8 +23,9 @@ use super::{BlockFile, BlockRecord, Found, Obfuscation, Position, SourceError};
 pub(super) const FRAMING: u32 = 8;
 /// Bytes of a block header.
 pub(super) const HEADER: u32 = 80;
-/// Framing, header and the longest transaction count.
-const RECORD_HEAD: usize = 97;
+/// Framing, header, the longest transaction count, and the coinbase as far as the height that it states: 97 bytes find
+/// the next record, the others lie in the same page and save islands (blocks without parents) a second look.
+const RECORD_HEAD: usize = 152;
 /// The smallest possible block: a header and a count. Core's scanner takes 80, but such a block has no transaction.
 const MIN_SIZE: u32 = HEADER + 1;
 /// `MAX_BLOCK_SERIALIZED_SIZE`.
@@ -37,6 +40,7 @@ const SMALL_RECORD: u32 = 64 << 10;
 /// What makes bytes a record on one network.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
+    network: Network,
     magic: Finder<'static>,
     max_target: Target,
 }
@@ -44,7 +48,7 @@ pub(super) struct Rules {
 impl Rules {
     pub(super) fn new(network: Network, magic: Magic) -> Self {
         let magic = Finder::new(&magic.to_bytes()).into_owned();
-        Self { magic, max_target: network.params().max_attainable_target }
+        Self { network, magic, max_target: network.params().max_attainable_target }
     }
 
     /// The search for the magic before every record.
@@ -55,9 +59,7 @@ impl Rules {
     /// Core's `CheckProofOfWork`; a non-canonical `nBits` (negative, overflowing) is no network's.
     fn has_work(&self, header: &Header) -> bool {
         let target = header.target();
-        target.to_compact_lossy() == header.bits
-            && target <= self.max_target
-            && target.is_met_by(header.block_hash())
+        target.to_compact_lossy() == header.bits && target <= self.max_target && target.is_met_by(header.block_hash())
     }
 
     /// The record whose first bytes are `head`, if they are a record's.
@@ -73,9 +75,24 @@ impl Rules {
         let VarInt(tx_count) = VarInt::consensus_decode(&mut count).ok()?;
         let tx_count = u32::try_from(tx_count).ok()?;
         let fits = tx_count >= 1 && tx_count <= (size - HEADER) / MIN_TX_SIZE;
-        let record = BlockRecord { header, hash: header.block_hash(), tx_count, size, position, found };
+        let stated_height = coinbase_script(count).and_then(|script| bip34_height(self.network, &header, script));
+        let hash = header.block_hash();
+        let record = BlockRecord { header, hash, tx_count, stated_height, size, position, found };
         (fits && self.has_work(&header)).then_some(record)
     }
+}
+
+/// The start of the coinbase's script, in the first bytes of the block's first transaction.
+fn coinbase_script(tx: &[u8]) -> Option<&[u8]> {
+    let mut reader = Reader::new(tx);
+    reader.take(4).ok()?;
+    if reader.compact_size().ok()? == 0 {
+        // BIP144's marker; the flag and the count of inputs follow.
+        reader.take(2).ok()?;
+    }
+    reader.take(36).ok()?;
+    reader.compact_size().ok()?;
+    tx.get(reader.position()..)
 }
 
 impl BlockRecord {
@@ -183,7 +200,7 @@ impl<'a> Walk<'a> {
         let Some(last) = self.records.last().copied() else { return Ok(1) };
         let landing = self.reader.read(end, 4, RECORD_HEAD)?.to_vec();
         let plain = self.reader.is_unwritten(end, &landing) || landing == self.rules.magic.needle();
-        if plain && last.found == Found::Hop { Ok(end + 1) } else { Ok(last.start() + RECORD_HEAD as u64 - 8) }
+        if plain && last.found == Found::Hop { Ok(end + 1) } else { Ok(last.start() + u64::from(FRAMING + MIN_SIZE)) }
     }
 
     /// Whether the last record's body is all there. Core preallocates, so a record that is being written lies within
