@@ -90,7 +90,9 @@ pub enum SourceError {
         found: String,
     },
     /// The files are of another network than the one asked for.
-    #[error("{path} holds blocks of {found}, but {asked} was asked for: give another directory, or leave --network out")]
+    #[error(
+        "{path} holds blocks of {found}, but {asked} was asked for: give another directory, or leave --network out"
+    )]
     WrongNetwork {
         /// The blocks directory.
         path: PathBuf,
@@ -100,7 +102,9 @@ pub enum SourceError {
         found: String,
     },
     /// The files are a signet's, but not the one whose challenge was given.
-    #[error("{path} is a signet with magic {found}, but the given challenge makes magic {asked}: check --signet-challenge")]
+    #[error(
+        "{path} is a signet with magic {found}, but the given challenge makes magic {asked}: check --signet-challenge"
+    )]
     WrongChallenge {
         /// The blocks directory.
         path: PathBuf,
