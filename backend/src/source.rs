@@ -19,13 +19,16 @@ mod error;
 mod files;
 mod obfuscation;
 mod owner;
+mod pair;
 mod pool;
+mod rev;
 mod walk;
 
 pub use datadir::{Datadir, DatadirOptions};
 pub use error::SourceError;
 pub use files::{CoreFiles, ListedFile};
 pub use obfuscation::Obfuscation;
+pub use pair::verify_undo_checksum;
 pub use pool::Walked;
 
 /// Reads what is at a position. Called from many threads at once, so implementations share no lock in the read path.

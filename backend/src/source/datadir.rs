@@ -13,18 +13,14 @@ use bitcoin::consensus::Encodable;
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
 use bitcoin::p2p::Magic;
 use bitcoin::{Network, Script, ScriptBuf};
+use hindsight_shared::network::NetworkExt;
 
 use super::files::list;
 use super::{Obfuscation, SourceError};
 
-/// Core's folder of each network under the data directory; main has none of its own.
-const FOLDERS: [(Network, &str); 5] = [
-    (Network::Bitcoin, ""),
-    (Network::Testnet, "testnet3"),
-    (Network::Testnet4, "testnet4"),
-    (Network::Signet, "signet"),
-    (Network::Regtest, "regtest"),
-];
+/// Main first: its folder is the data directory itself.
+const NETWORKS: [Network; 5] =
+    [Network::Bitcoin, Network::Testnet, Network::Testnet4, Network::Signet, Network::Regtest];
 
 /// Block files looked at for a magic: the first may start with what a power loss left.
 const FILES_TRIED: usize = 8;
@@ -68,7 +64,7 @@ impl Datadir {
             let magic = options.signet_challenge.as_deref().filter(|_| signet).map(signet_magic);
             return Ok(Self { blocks_dir, network: expected, magic: magic.unwrap_or(expected.magic()) });
         };
-        let network = match Network::from_magic(magic) {
+        let network = match Network::of_magic(magic) {
             Some(network) => network,
             None if signet => Network::Signet,
             None => return Err(SourceError::UnknownMagic { path: blocks_dir, found: magic }),
@@ -80,7 +76,7 @@ impl Datadir {
     /// That these are the files the user asked for.
     fn check(self, options: &DatadirOptions) -> Result<Self, SourceError> {
         if let Some(asked) = options.network.filter(|asked| *asked != self.network) {
-            let found = core_name(self.network).to_owned();
+            let found = self.network.chain_name().to_owned();
             return Err(SourceError::WrongNetwork { path: self.blocks_dir, asked, found });
         }
         match options.signet_challenge.as_deref().map(signet_magic) {
@@ -94,19 +90,23 @@ impl Datadir {
 
 /// Blocks directories at or under `root`, each with the network its folder stands for.
 fn candidates(root: &Path) -> Result<Vec<(PathBuf, Network)>, SourceError> {
-    let here = FOLDERS.iter().find(|(_, name)| root_name(root) == Some(name)).map_or(Network::Bitcoin, |f| f.0);
     if !list(root)?.is_empty() || is_there(&root.join("xor.dat"))? {
-        let named = root.parent().and_then(|p| FOLDERS.iter().find(|(_, name)| root_name(p) == Some(name)));
-        return Ok(vec![(root.into(), named.map_or(Network::Bitcoin, |f| f.0))]);
+        return Ok(vec![(root.into(), root.parent().map_or(Network::Bitcoin, named))]);
     }
     let mut found = Vec::new();
-    for (network, folder) in FOLDERS {
-        let dir = root.join(folder).join("blocks");
+    for network in NETWORKS {
+        let dir = root.join(network.folder()).join("blocks");
         if is_there(&dir)? {
-            found.push((dir, if network == Network::Bitcoin { here } else { network }));
+            found.push((dir, if network == Network::Bitcoin { named(root) } else { network }));
         }
     }
     Ok(found)
+}
+
+/// The network that a directory's own name stands for.
+fn named(dir: &Path) -> Network {
+    let name = dir.file_name().and_then(|name| name.to_str());
+    NETWORKS.into_iter().find(|network| name == Some(network.folder())).unwrap_or(Network::Bitcoin)
 }
 
 /// The one to read: what was asked for, else main's, else the only one.
@@ -115,7 +115,7 @@ fn choose(
     candidates: Vec<(PathBuf, Network)>,
     asked: Option<Network>,
 ) -> Result<(PathBuf, Network), SourceError> {
-    let names: Vec<_> = candidates.iter().map(|(_, network)| core_name(*network)).collect();
+    let names: Vec<_> = candidates.iter().map(|(_, network)| network.chain_name()).collect();
     let wanted = candidates.iter().position(|(_, network)| Some(*network) == asked);
     let first = root.join("blocks");
     let only = (candidates.len() == 1 || candidates.first().is_some_and(|(dir, _)| *dir == first)).then_some(0);
@@ -145,7 +145,7 @@ fn first_magic(blocks_dir: &Path) -> Result<Option<Magic>, SourceError> {
             Ok(()) => key.apply(0, &mut bytes),
         }
         let magic = Magic::from_bytes(bytes);
-        if Network::from_magic(magic).is_some() {
+        if Network::of_magic(magic).is_some() {
             return Ok(Some(magic));
         }
         unknown = unknown.or(Some(magic));
@@ -168,19 +168,4 @@ fn signet_magic(challenge: &Script) -> Magic {
 /// Whether there is something at `path`; not being allowed to look is an error.
 fn is_there(path: &Path) -> Result<bool, SourceError> {
     fs::exists(path).map_err(|e| SourceError::io(path, e))
-}
-
-fn root_name(path: &Path) -> Option<&str> {
-    path.file_name()?.to_str()
-}
-
-/// The name that Core's `-chain=` and people use.
-fn core_name(network: Network) -> &'static str {
-    match network {
-        Network::Bitcoin => "main",
-        Network::Testnet => "testnet3",
-        Network::Testnet4 => "testnet4",
-        Network::Signet => "signet",
-        Network::Regtest => "regtest",
-    }
 }

@@ -14,8 +14,12 @@ use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
 
 use super::bulk::to_usize;
+use super::pair::Pairing;
+use super::rev;
 use super::walk::{FRAMING, HEADER, Rules, walk};
-use super::{BlockFile, BlockRecord, BlockSource, Datadir, FileStamp, Obfuscation, Position, SourceError, UndoRecord};
+use super::{
+    BlockFile, BlockRecord, BlockSource, Datadir, FileStamp, Obfuscation, Position, SourceError, UndoFile, UndoRecord,
+};
 
 /// Bytes of the checksum behind each undo payload.
 pub(super) const CHECKSUM: u32 = 32;
@@ -118,6 +122,16 @@ impl CoreFiles {
     #[must_use]
     pub fn bulk_reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
+    }
+
+    /// Which of the blocks in `blk` have undo in the `rev*.dat` of the same number, and where. That file is read whole;
+    /// where there is none, no block has undo.
+    ///
+    /// # Errors
+    /// When one of the files cannot be read.
+    pub fn pair(&self, blk: &BlockFile) -> Result<UndoFile, SourceError> {
+        let path = self.path("rev", blk.number);
+        rev::pair(&self.rules, &path, self.key, (blk, Pairing::new(self, blk)), &self.reads)
     }
 
     fn path(&self, kind: &str, number: u32) -> PathBuf {

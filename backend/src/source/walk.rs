@@ -9,14 +9,15 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use bitcoin::block::Header;
-use bitcoin::consensus::{Decodable, deserialize};
+use bitcoin::consensus::deserialize;
 use bitcoin::p2p::Magic;
-use bitcoin::{Block, Network, Target, VarInt};
+use bitcoin::{Block, Network, Target};
+use hindsight_shared::block::header;
 use hindsight_shared::bytes::Reader;
 use hindsight_shared::network::bip34_height;
 use memchr::memmem::Finder;
 
-use super::bulk::{Access, BulkReader, SEARCH_CHUNK};
+use super::bulk::{Access, BulkReader, SEARCH_CHUNK, to_usize};
 use super::{BlockFile, BlockRecord, Found, Obfuscation, Position, SourceError};
 
 /// Bytes of framing before each payload: magic and size (`STORAGE_HEADER_BYTES`).
@@ -64,18 +65,15 @@ impl Rules {
 
     /// The record whose first bytes are `head`, if they are a record's.
     fn parse(&self, head: &[u8], position: Position, found: Found) -> Option<BlockRecord> {
-        let (magic, head) = head.split_at_checked(4)?;
-        let (size, head) = head.split_first_chunk::<4>()?;
-        let (header, mut count) = head.split_at_checked(80)?;
-        let size = u32::from_le_bytes(*size);
+        let mut reader = Reader::new(head);
+        let (magic, size) = (reader.array::<4>().ok()?, reader.u32().ok()?);
         if magic != self.magic.needle() || !(MIN_SIZE..=MAX_SIZE).contains(&size) {
             return None;
         }
-        let header: Header = deserialize(header).ok()?;
-        let VarInt(tx_count) = VarInt::consensus_decode(&mut count).ok()?;
-        let tx_count = u32::try_from(tx_count).ok()?;
+        let header = header(reader.array().ok()?);
+        let tx_count = u32::try_from(reader.compact_size().ok()?).ok()?;
         let fits = tx_count >= 1 && tx_count <= (size - HEADER) / MIN_TX_SIZE;
-        let stated_height = coinbase_script(count).and_then(|script| bip34_height(self.network, &header, script));
+        let stated_height = coinbase_script(reader).and_then(|script| bip34_height(self.network, &header, script));
         let hash = header.block_hash();
         let record = BlockRecord { header, hash, tx_count, stated_height, size, position, found };
         (fits && self.has_work(&header)).then_some(record)
@@ -83,8 +81,7 @@ impl Rules {
 }
 
 /// The start of the coinbase's script, in the first bytes of the block's first transaction.
-fn coinbase_script(tx: &[u8]) -> Option<&[u8]> {
-    let mut reader = Reader::new(tx);
+fn coinbase_script<'a>(mut reader: Reader<'a>) -> Option<&'a [u8]> {
     reader.take(4).ok()?;
     if reader.compact_size().ok()? == 0 {
         // BIP144's marker; the flag and the count of inputs follow.
@@ -92,7 +89,7 @@ fn coinbase_script(tx: &[u8]) -> Option<&[u8]> {
     }
     reader.take(36).ok()?;
     reader.compact_size().ok()?;
-    tx.get(reader.position()..)
+    reader.take(reader.left() as u64).ok()
 }
 
 impl BlockRecord {
@@ -200,7 +197,7 @@ impl<'a> Walk<'a> {
         let Some(last) = self.records.last().copied() else { return Ok(1) };
         let landing = self.reader.read(end, 4, RECORD_HEAD)?.to_vec();
         let plain = self.reader.is_unwritten(end, &landing) || landing == self.rules.magic.needle();
-        if plain && last.found == Found::Hop { Ok(end + 1) } else { Ok(last.start() + u64::from(FRAMING + MIN_SIZE)) }
+        if plain && last.found == Found::Hop { Ok(end + 1) } else { Ok(last.start() + u64::from(FRAMING + HEADER)) }
     }
 
     /// Whether the last record's body is all there. Core preallocates, so a record that is being written lies within
@@ -210,7 +207,7 @@ impl<'a> Walk<'a> {
         if last.end() == self.reader.len() {
             return Ok(true);
         }
-        let size = super::bulk::to_usize(last.size.into());
+        let size = to_usize(last.size.into());
         let bytes = self.reader.read(last.position.offset.into(), size, size)?;
         Ok(deserialize::<Block>(bytes).is_ok_and(|b| b.check_merkle_root() && b.check_witness_commitment()))
     }

@@ -1,0 +1,202 @@
+//! Tells which block each undo record of a `rev*.dat` belongs to.
+//!
+//! An undo record names no block. What binds it is its checksum, `sha256d(hash of the previous block ‖ undo)`, and that
+//! `rev N` holds the undo of blocks in `blk N` only, in the order they were connected. So each record is tried on a
+//! child of the last match first, then on the blocks with as many transactions: about one hash a record.
+//!
+//! The checksum binds the parent alone. Of siblings that fit, the inputs of each transaction decide; siblings that
+//! agree in these too share the record, until another one turns up that fits as well.
+
+use std::collections::{HashMap, HashSet};
+
+use bitcoin::BlockHash;
+use hindsight_shared::DecodeError;
+use hindsight_shared::block::BlockView;
+use hindsight_shared::bytes::Reader;
+use hindsight_shared::prevouts::{CHECKSUM_SIZE, PrevoutsView, undo_checksum};
+
+use super::{BlockFile, BlockRecord, BlockSource, Found, Position, SourceError, UndoRecord};
+
+/// Whether `undo`, a payload followed by its checksum, was written for a child of `previous`.
+#[must_use]
+pub fn verify_undo_checksum(previous: &BlockHash, undo: &[u8]) -> bool {
+    undo.split_last_chunk::<CHECKSUM_SIZE>().is_some_and(|(undo, sum)| undo_checksum(previous, undo) == *sum)
+}
+
+/// The blocks of one `blk*.dat` and the undo found for them so far.
+pub(super) struct Pairing<'a> {
+    source: &'a dyn BlockSource,
+    blocks: Vec<Candidate>,
+    /// Indices into `blocks`, in file order.
+    by_parent: HashMap<BlockHash, Vec<usize>>,
+    by_tx_count: HashMap<u32, Vec<usize>>,
+    by_hash: HashMap<BlockHash, usize>,
+    /// Parents of the blocks without spending transactions, by the checksum of their undo. Made on first need.
+    coinbase_only: Option<HashMap<[u8; CHECKSUM_SIZE], BlockHash>>,
+    last: Option<BlockHash>,
+    /// Checksums computed.
+    pub(super) hashes: u64,
+}
+
+struct Candidate {
+    record: BlockRecord,
+    undo: Option<UndoRecord>,
+    /// Whether `undo` was given to this block before all others.
+    own: bool,
+}
+
+impl<'a> Pairing<'a> {
+    /// The blocks of `file`, whose bodies are read from `source` where siblings have to be told apart.
+    pub(super) fn new(source: &'a dyn BlockSource, file: &BlockFile) -> Self {
+        let mut pairing = Self {
+            source,
+            blocks: Vec::with_capacity(file.records.len()),
+            by_parent: HashMap::new(),
+            by_tx_count: HashMap::new(),
+            by_hash: HashMap::new(),
+            coinbase_only: None,
+            last: None,
+            hashes: 0,
+        };
+        // Of the same block at several positions one stands for all, a hopped-to one if there is one.
+        let mut seen = HashSet::new();
+        for found in [Found::Hop, Found::Search] {
+            for record in file.records.iter().filter(|r| r.found == found) {
+                if seen.insert((record.hash, record.tx_count)) {
+                    pairing.add(*record);
+                }
+            }
+        }
+        pairing
+    }
+
+    fn add(&mut self, record: BlockRecord) {
+        let index = self.blocks.len();
+        self.by_parent.entry(record.header.prev_blockhash).or_default().push(index);
+        self.by_tx_count.entry(record.tx_count).or_default().push(index);
+        self.by_hash.insert(record.hash, index);
+        self.blocks.push(Candidate { record, undo: None, own: false });
+    }
+
+    /// Whether any block here could have undo that starts with these bytes, judged by its count of transactions.
+    pub(super) fn may_fit(&self, undo: &[u8]) -> bool {
+        tx_count(undo).is_some_and(|count| self.by_tx_count.contains_key(&count))
+    }
+
+    /// Gives the undo `bytes` (payload and checksum) at `position` to the blocks it belongs to. False: to none, or to
+    /// none that does not have undo of its own already.
+    pub(super) fn give(&mut self, position: Position, bytes: &[u8]) -> Result<bool, SourceError> {
+        let Some((undo, sum)) = bytes.split_last_chunk::<CHECKSUM_SIZE>() else { return Ok(false) };
+        let parent = self.parent_of(undo, sum);
+        let Some(fitting) = parent.map(|parent| self.fitting(&parent, undo)).transpose()? else {
+            self.skip();
+            return Ok(false);
+        };
+        let Some(owner) = fitting.iter().copied().find(|index| !self.blocks[*index].own) else { return Ok(false) };
+        let size = u32::try_from(undo.len()).unwrap_or(u32::MAX);
+        for index in fitting {
+            let block = &mut self.blocks[index];
+            if index == owner || block.undo.is_none() {
+                block.undo = Some(UndoRecord { block: block.record.hash, position, size });
+                block.own = index == owner;
+            }
+        }
+        self.last = Some(self.blocks[owner].record.hash);
+        Ok(true)
+    }
+
+    /// What was found, by position in the undo file.
+    pub(super) fn into_records(self) -> Vec<UndoRecord> {
+        let mut records: Vec<_> = self.blocks.into_iter().filter_map(|block| block.undo).collect();
+        records.sort_by_key(|record| record.position);
+        records
+    }
+
+    /// The parent that `sum` binds `undo` to.
+    fn parent_of(&mut self, undo: &[u8], sum: &[u8; CHECKSUM_SIZE]) -> Option<BlockHash> {
+        let count = tx_count(undo)?;
+        if undo == [0] {
+            return self.coinbase_only().get(sum).copied();
+        }
+        let mut tried = HashSet::new();
+        let mut hashes = 0;
+        let next = self.last.filter(|last| self.is_open(last, count));
+        let others = std::iter::once_with(|| self.parents(count)).flatten();
+        let parent = next.into_iter().chain(others).find(|parent| {
+            let fresh = tried.insert(*parent);
+            hashes += u64::from(fresh);
+            fresh && undo_checksum(parent, undo) == *sum
+        });
+        self.hashes += hashes;
+        parent
+    }
+
+    /// Whether a child of `parent` has `count` transactions and no undo of its own yet.
+    fn is_open(&self, parent: &BlockHash, count: u32) -> bool {
+        let children = self.by_parent.get(parent).map_or(&[][..], Vec::as_slice);
+        children.iter().map(|i| &self.blocks[*i]).any(|block| !block.own && block.record.tx_count == count)
+    }
+
+    /// Parents of the blocks with `count` transactions and no undo of their own, the likeliest first: where a chain can
+    /// go on (behind a block that has undo, or one in another file), then all others.
+    fn parents(&self, count: u32) -> Vec<BlockHash> {
+        let blocks = self.by_tx_count.get(&count).map_or(&[][..], Vec::as_slice);
+        let open = blocks.iter().map(|index| &self.blocks[*index]).filter(|block| !block.own);
+        let mut parents: Vec<_> = open.map(|block| block.record.header.prev_blockhash).collect();
+        parents.sort_by_key(|parent| self.by_hash.get(parent).is_some_and(|i| self.blocks[*i].undo.is_none()));
+        parents
+    }
+
+    fn coinbase_only(&mut self) -> &HashMap<[u8; CHECKSUM_SIZE], BlockHash> {
+        let (by_tx_count, blocks, hashes) = (&self.by_tx_count, &self.blocks, &mut self.hashes);
+        self.coinbase_only.get_or_insert_with(|| {
+            let indices = by_tx_count.get(&1).map_or(&[][..], Vec::as_slice);
+            let parents: HashSet<_> = indices.iter().map(|i| blocks[*i].record.header.prev_blockhash).collect();
+            *hashes += parents.len() as u64;
+            parents.into_iter().map(|parent| (undo_checksum(&parent, &[0]), parent)).collect()
+        })
+    }
+
+    /// The children of `parent` that `undo` can belong to.
+    fn fitting(&self, parent: &BlockHash, undo: &[u8]) -> Result<Vec<usize>, SourceError> {
+        let children = self.by_parent.get(parent).map_or(&[][..], Vec::as_slice).iter().copied();
+        let count = tx_count(undo);
+        let mut fitting: Vec<_> = children.filter(|i| Some(self.blocks[*i].record.tx_count) == count).collect();
+        if fitting.len() > 1 && undo != [0] {
+            let inputs = inputs_undone(undo).ok();
+            let mut agree = Vec::new();
+            for index in fitting {
+                let block = self.source.block(&self.blocks[index].record)?;
+                if inputs.is_some() && inputs_spent(&block).ok() == inputs {
+                    agree.push(index);
+                }
+            }
+            fitting = agree;
+        }
+        Ok(fitting)
+    }
+
+    /// Assumes that a record that fits nothing was the next block's, so that the one after it is met at once again.
+    fn skip(&mut self) {
+        let children = self.last.and_then(|last| self.by_parent.get(&last));
+        if let Some([only]) = children.map(Vec::as_slice) {
+            self.last = Some(self.blocks[*only].record.hash);
+        }
+    }
+}
+
+/// Transactions of the block whose undo starts with these bytes: its count leaves out the coinbase.
+fn tx_count(undo: &[u8]) -> Option<u32> {
+    u32::try_from(Reader::new(undo).compact_size().ok()?).ok()?.checked_add(1)
+}
+
+/// Inputs of each transaction but the coinbase, as the undo has it.
+fn inputs_undone(undo: &[u8]) -> Result<Vec<usize>, DecodeError> {
+    let view = PrevoutsView::from_undo(undo)?;
+    Ok((1..view.tx_count()).map(|index| view.tx(index).len()).collect())
+}
+
+/// Inputs of each transaction but the coinbase, as the block has it.
+fn inputs_spent(block: &[u8]) -> Result<Vec<usize>, DecodeError> {
+    Ok(BlockView::parse(block)?.txs().skip(1).map(|tx| tx.input_count()).collect())
+}
