@@ -11,7 +11,7 @@ use bitcoin::{BlockHash, Network, Work};
 use hindsight_shared::Height;
 use hindsight_shared::network::NetworkExt;
 
-use crate::source::{BlockFile, BlockRecord, Found, Position};
+use crate::source::{BlockFile, BlockRecord, FileStamp, Found, Position};
 
 mod best;
 mod link;
@@ -72,6 +72,14 @@ impl Node {
     }
 }
 
+/// What a walk found in one file, by reference to the blocks.
+#[derive(Clone, Debug)]
+struct WalkedFile {
+    stamp: FileStamp,
+    end: u32,
+    blocks: Vec<NodeId>,
+}
+
 /// The map.
 #[derive(Debug)]
 pub struct Chain {
@@ -81,8 +89,8 @@ pub struct Chain {
     by_hash: HashMap<BlockHash, NodeId>,
     /// Blocks whose parent has not been found, by that parent.
     waiting: HashMap<BlockHash, Vec<NodeId>>,
-    /// Blocks of each file, as last walked.
-    by_file: HashMap<u32, Vec<NodeId>>,
+    /// The files, as last walked.
+    files: HashMap<u32, WalkedFile>,
     /// Heights and work have to be computed anew.
     unlinked: bool,
     /// They have been since the last choice, so that it may lie in an island that has been joined to another.
@@ -99,7 +107,7 @@ impl Chain {
             nodes: Vec::new(),
             by_hash: HashMap::new(),
             waiting: HashMap::new(),
-            by_file: HashMap::new(),
+            files: HashMap::new(),
             unlinked: false,
             relinked: false,
             best: Best::default(),
@@ -152,27 +160,50 @@ impl Chain {
         node.height.and_then(|height| self.by_height(height)).is_some_and(|best| best.hash == node.hash)
     }
 
+    /// Whether a block is the first of all.
+    pub fn is_genesis(&self, node: &Node) -> bool {
+        node.hash == self.genesis
+    }
+
     /// Takes over what a walk found in one file, in place of what was known of that file.
     pub fn set_file(&mut self, file: &BlockFile) {
         self.remove_file(file.number);
-        let mut ids = Vec::with_capacity(file.records.len());
+        let mut blocks = Vec::with_capacity(file.records.len());
         for record in &file.records {
             let id = self.id_of(record);
-            let place =
-                Place { found: record.found, position: record.position, size: record.size, tx_count: record.tx_count };
+            let place = Place {
+                found: record.found,
+                position: record.position,
+                size: record.size,
+                tx_count: record.tx_count,
+            };
             let places = &mut self.nodes[index(id)].places;
             places.push(place);
             places.sort_by_key(|place| (place.found, place.position));
-            ids.push(id);
+            blocks.push(id);
         }
-        self.by_file.insert(file.number, ids);
+        self.files.insert(file.number, WalkedFile { stamp: file.stamp, end: file.end, blocks });
     }
 
     /// Forgets where a file's blocks are stored; their headers stay.
     pub fn remove_file(&mut self, number: u32) {
-        for id in self.by_file.remove(&number).unwrap_or_default() {
+        for id in self.files.remove(&number).map(|file| file.blocks).unwrap_or_default() {
             self.nodes[index(id)].places.retain(|place| place.position.file != number);
         }
+    }
+
+    /// What is known of a file, as its walk found it.
+    pub fn file(&self, number: u32) -> Option<BlockFile> {
+        let file = self.files.get(&number)?;
+        let mut records: Vec<_> = file
+            .blocks
+            .iter()
+            .flat_map(|&id| self.node(id).records())
+            .filter(|record| record.position.file == number)
+            .collect();
+        records.sort_by_key(|record| record.position);
+        records.dedup_by_key(|record| record.position);
+        Some(BlockFile { number, stamp: file.stamp, end: file.end, records })
     }
 
     fn id_of(&mut self, record: &BlockRecord) -> NodeId {

@@ -9,7 +9,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
 
 use crate::source::{BlockFile, UndoFile};
 
@@ -30,6 +30,8 @@ pub struct Identity {
     pub magic: [u8; 4],
     /// The blocks directory, as the system names it.
     pub blocks_dir: PathBuf,
+    /// The files' obfuscation key. Rows that were made under another key are dropped: the node started over.
+    pub key: [u8; 8],
 }
 
 /// Rows to write in one commit.
@@ -95,76 +97,71 @@ impl Index {
         })?;
         let index = Self { path: path.to_owned(), db };
         index.claim(identity)?;
-        let stored = index.load()?;
+        let stored = index.load().map_err(|error| index.error(error))?;
         Ok((index, stored))
     }
 
     /// Holds the index against its owner, or makes it the owner's where it is new.
     fn claim(&self, identity: &Identity) -> Result<(), IndexError> {
+        let owner = self.owner().map_err(|error| self.error(error))?;
+        if let Some(owner) = &owner {
+            if owner.schema != SCHEMA_VERSION.to_le_bytes() {
+                return Err(IndexError::Version { path: self.path.clone(), ours: SCHEMA_VERSION });
+            }
+            if owner.magic != identity.magic {
+                let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                return Err(self.foreign("network magic", hex(&owner.magic), hex(&identity.magic)));
+            }
+            if owner.blocks_dir != path_bytes(identity) {
+                let found = String::from_utf8_lossy(&owner.blocks_dir).into_owned();
+                return Err(self.foreign("blocks directory", found, identity.blocks_dir.display().to_string()));
+            }
+        }
+        let same_files = owner.is_some_and(|owner| owner.key == identity.key);
+        self.own(identity, same_files).map_err(|error| self.error(error))
+    }
+
+    fn foreign(&self, what: &'static str, found: String, asked: String) -> IndexError {
+        IndexError::Foreign { path: self.path.clone(), what, found, asked }
+    }
+
+    fn owner(&self) -> Result<Option<Owner>, redb::Error> {
+        let transaction = self.db.begin_read()?;
+        let meta = match transaction.open_table(META) {
+            Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+            opened => opened?,
+        };
+        let value = |key| Ok::<_, redb::Error>(meta.get(key)?.map(|found| found.value().to_vec()).unwrap_or_default());
+        let schema = value("schema")?;
+        let owner = Owner { schema, magic: value("magic")?, blocks_dir: value("blocks")?, key: value("xor")? };
+        Ok(Some(owner))
+    }
+
+    fn own(&self, identity: &Identity, keep_rows: bool) -> Result<(), redb::Error> {
         let transaction = self.begin_write()?;
         {
-            let mut meta = transaction.open_table(META).map_err(|error| self.error(error))?;
-            let text = identity.blocks_dir.to_string_lossy().into_owned();
-            let own = [("magic", &identity.magic[..]), ("blocks", text.as_bytes())];
-            let version = meta.get("schema").map_err(|error| self.error(error))?.map(|found| found.value().to_vec());
-            match version {
-                None => {
-                    let schema = [("schema", &SCHEMA_VERSION.to_le_bytes()[..])];
-                    for (key, value) in own.into_iter().chain(schema) {
-                        meta.insert(key, value).map_err(|error| self.error(error))?;
-                    }
-                }
-                Some(found) if found != SCHEMA_VERSION.to_le_bytes() => {
-                    return Err(IndexError::Version { path: self.path.clone(), ours: SCHEMA_VERSION });
-                }
-                Some(_) => {
-                    for (key, value) in own {
-                        let found =
-                            meta.get(key).map_err(|error| self.error(error))?.map(|found| found.value().to_vec());
-                        if found.as_deref() != Some(value) {
-                            return Err(self.foreign(key, &found.unwrap_or_default(), value));
-                        }
-                    }
-                }
+            let mut meta = transaction.open_table(META)?;
+            meta.insert("schema", &SCHEMA_VERSION.to_le_bytes()[..])?;
+            meta.insert("magic", &identity.magic[..])?;
+            meta.insert("blocks", path_bytes(identity))?;
+            meta.insert("xor", &identity.key[..])?;
+            if !keep_rows {
+                transaction.delete_table(BLK_FILE_TO_RECORDS)?;
+                transaction.delete_table(REV_FILE_TO_RECORDS)?;
             }
+            transaction.open_table(BLK_FILE_TO_RECORDS)?;
+            transaction.open_table(REV_FILE_TO_RECORDS)?;
         }
-        transaction.open_table(BLK_FILE_TO_RECORDS).map_err(|error| self.error(error))?;
-        transaction.open_table(REV_FILE_TO_RECORDS).map_err(|error| self.error(error))?;
-        transaction.commit().map_err(|error| self.error(error))
+        Ok(transaction.commit()?)
     }
 
-    fn foreign(&self, key: &str, found: &[u8], asked: &[u8]) -> IndexError {
-        let show = |value: &[u8]| match key {
-            "magic" => value.iter().map(|byte| format!("{byte:02x}")).collect(),
-            _ => String::from_utf8_lossy(value).into_owned(),
-        };
-        let what = if key == "magic" { "network magic" } else { "blocks directory" };
-        IndexError::Foreign { path: self.path.clone(), what, found: show(found), asked: show(asked) }
-    }
-
-    fn load(&self) -> Result<Stored, IndexError> {
-        let mut stored = Stored::default();
-        let mut damaged = 0_u32;
-        let transaction = self.db.begin_read().map_err(|error| self.error(error))?;
-        let table = transaction.open_table(BLK_FILE_TO_RECORDS).map_err(|error| self.error(error))?;
-        for row in table.iter().map_err(|error| self.error(error))? {
-            let (number, value) = row.map_err(|error| self.error(error))?;
-            match entries::block_file(number.value(), value.value()) {
-                Some(file) => stored.blk.push(file),
-                None => damaged += 1,
-            }
-        }
-        let table = transaction.open_table(REV_FILE_TO_RECORDS).map_err(|error| self.error(error))?;
-        for row in table.iter().map_err(|error| self.error(error))? {
-            let (number, value) = row.map_err(|error| self.error(error))?;
-            match entries::undo_file(number.value(), value.value()) {
-                Some(file) => stored.rev.push(file),
-                None => damaged += 1,
-            }
-        }
-        let damage = format!("{damaged} rows of the index {} were damaged and are read again", self.path.display());
-        stored.damage = (damaged > 0).then_some(damage);
-        Ok(stored)
+    fn load(&self) -> Result<Stored, redb::Error> {
+        let transaction = self.db.begin_read()?;
+        let (blk, bad_blk) = read_rows(&transaction.open_table(BLK_FILE_TO_RECORDS)?, entries::block_file)?;
+        let (rev, bad_rev) = read_rows(&transaction.open_table(REV_FILE_TO_RECORDS)?, entries::undo_file)?;
+        let bad = bad_blk + bad_rev;
+        let damage = format!("{bad} rows of the index {} were damaged and are read again", self.path.display());
+        Ok(Stored { blk, rev, damage: (bad > 0).then_some(damage) })
     }
 
     /// Writes all rows of a batch, or none.
@@ -172,26 +169,34 @@ impl Index {
     /// # Errors
     /// As the disk fails; the batch is the caller's to keep and try again.
     pub fn commit(&self, batch: &Batch) -> Result<(), IndexError> {
-        guarded(|| {
-            let transaction = self.begin_write()?;
-            {
-                let mut table = transaction.open_table(BLK_FILE_TO_RECORDS).map_err(|error| self.error(error))?;
-                for file in &batch.blk {
-                    let value = entries::block_file_bytes(file);
-                    table.insert(file.number, &value[..]).map_err(|error| self.error(error))?;
-                }
-                let mut table = transaction.open_table(REV_FILE_TO_RECORDS).map_err(|error| self.error(error))?;
-                for file in &batch.rev {
-                    let value = entries::undo_file_bytes(file);
-                    table.insert(file.number, &value[..]).map_err(|error| self.error(error))?;
-                }
-            }
-            transaction.commit().map_err(|error| self.error(error))
-        })
+        guarded(|| self.write(batch).map_err(|error| self.error(error)))
     }
 
-    fn begin_write(&self) -> Result<redb::WriteTransaction, IndexError> {
-        let mut transaction = self.db.begin_write().map_err(|error| self.error(error))?;
+    fn write(&self, batch: &Batch) -> Result<(), redb::Error> {
+        let transaction = self.begin_write()?;
+        {
+            let mut table = transaction.open_table(BLK_FILE_TO_RECORDS)?;
+            for file in &batch.blk {
+                table.insert(file.number, &entries::block_file_bytes(file)[..])?;
+            }
+            let mut table = transaction.open_table(REV_FILE_TO_RECORDS)?;
+            for file in &batch.rev {
+                table.insert(file.number, &entries::undo_file_bytes(file)[..])?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Forgets every row and takes over another obfuscation key: the node has started over with new files.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn start_over(&self, identity: &Identity) -> Result<(), IndexError> {
+        guarded(|| self.own(identity, false).map_err(|error| self.error(error)))
+    }
+
+    fn begin_write(&self) -> Result<WriteTransaction, redb::Error> {
+        let mut transaction = self.db.begin_write()?;
         transaction.set_quick_repair(true);
         Ok(transaction)
     }
@@ -199,6 +204,35 @@ impl Index {
     fn error(&self, error: impl Into<redb::Error>) -> IndexError {
         IndexError::redb(&self.path, error)
     }
+}
+
+/// What the index says of its owner, byte by byte.
+struct Owner {
+    schema: Vec<u8>,
+    magic: Vec<u8>,
+    blocks_dir: Vec<u8>,
+    key: Vec<u8>,
+}
+
+fn path_bytes(identity: &Identity) -> &[u8] {
+    identity.blocks_dir.as_os_str().as_encoded_bytes()
+}
+
+/// Every believable row of a table, and how many are not.
+fn read_rows<T>(
+    table: &impl ReadableTable<u32, &'static [u8]>,
+    read: impl Fn(u32, &[u8]) -> Option<T>,
+) -> Result<(Vec<T>, usize), redb::Error> {
+    let mut rows = Vec::new();
+    let mut bad = 0;
+    for row in table.iter()? {
+        let (number, value) = row?;
+        match read(number.value(), value.value()) {
+            Some(entry) => rows.push(entry),
+            None => bad += 1,
+        }
+    }
+    Ok((rows, bad))
 }
 
 /// Ends a panic of redb's here: it means that the file is damaged, and the files can still be served without it.

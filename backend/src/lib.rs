@@ -2,4 +2,7 @@
 
 pub mod chain;
 pub mod index;
+pub mod ingest;
+pub mod query;
 pub mod source;
+pub mod undo;

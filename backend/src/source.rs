@@ -128,7 +128,7 @@ pub struct UndoRecord {
 }
 
 /// What pairing one `rev*.dat` with its `blk*.dat` found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoFile {
     /// The number in both files' names.
     pub number: u32,

@@ -87,30 +87,31 @@ struct Tip {
 }
 
 impl Chain {
-    /// Chooses the best chain. Asks `undo` of as few blocks as it can, since an answer may cost reading a file.
+    /// Chooses the best chain. Asks `undo` of as few blocks as it can, since an answer may cost reading a file: with
+    /// `leading` only those of the island that leads, which is right while the islands are still growing together.
     ///
     /// # Errors
     /// [`NeedsPair`] when a file's undo has to be paired before the choice can be made.
-    pub fn choose(&self, undo: &dyn Fn(&Node) -> Undo) -> Result<Best, NeedsPair> {
-        let mut tips = Vec::new();
-        for leaves in self.leaves_by_island() {
-            if let Some(tip) = self.connected_tip(&leaves, undo)? {
-                tips.push(tip);
+    pub fn choose(&self, leading: bool, undo: &dyn Fn(&Node) -> Undo) -> Result<Best, NeedsPair> {
+        let mut best = Best::default();
+        for island in self.islands() {
+            let below = best.segments.last().map(|segment| segment.base);
+            let Some(tip) = self.connected_tip(&island, undo)? else { continue };
+            let height = self.node(tip.id).height;
+            if below.is_some_and(|below| height >= Some(below)) {
+                continue;
+            }
+            if best.tip.is_none() {
+                best.tip = Some(tip.id);
+                best.tied = tip.tied.map(|id| self.node(id).hash);
+            }
+            best.segments.extend(self.segment_below(tip.id));
+            if leading {
+                break;
             }
         }
-        // An island without heights cannot be placed.
-        tips.retain(|tip| self.node(tip.id).height.is_some());
-        tips.sort_by_key(|tip| Reverse((self.node(tip.id).height, self.node(tip.id).linked, self.node(tip.id).hash)));
-        let mut segments: Vec<Segment> = Vec::new();
-        for tip in &tips {
-            let below = segments.last().map(|segment| segment.base);
-            let free = below.is_none_or(|below| self.node(tip.id).height < Some(below));
-            segments.extend(free.then(|| self.segment_below(tip.id)).flatten());
-        }
-        segments.reverse();
-        let first = tips.first();
-        let tied = first.and_then(|tip| tip.tied).map(|id| self.node(id).hash);
-        Ok(Best { segments, tip: first.map(|tip| tip.id), tied })
+        best.segments.reverse();
+        Ok(best)
     }
 
     /// Puts a choice in force; whether it differs from the last one.
@@ -121,16 +122,22 @@ impl Chain {
         changed
     }
 
-    /// Blocks without children, by the island that they belong to, each island's by work, most first.
-    fn leaves_by_island(&self) -> Vec<Vec<NodeId>> {
+    /// Blocks without children, by the island that they belong to: islands by greatest height, those that are linked
+    /// to genesis first among equals; each island's leaves by work, most first. An island without heights cannot be
+    /// placed and is left out.
+    fn islands(&self) -> Vec<Vec<NodeId>> {
         let mut islands: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
-        for id in self.ids().filter(|&id| self.node(id).children.is_empty()) {
+        for id in self.ids().filter(|&id| self.node(id).children.is_empty() && self.node(id).height.is_some()) {
             islands.entry(self.node(id).root).or_default().push(id);
         }
         let mut islands: Vec<_> = islands.into_values().collect();
         for leaves in &mut islands {
-            leaves.sort_by_key(|&id| Reverse(self.node(id).work));
+            leaves.sort_by_key(|&id| Reverse((self.node(id).work, id)));
         }
+        islands.sort_by_cached_key(|leaves| {
+            let greatest = leaves.iter().map(|&id| (self.node(id).height, self.node(id).linked, id)).max();
+            Reverse(greatest)
+        });
         islands
     }
 
