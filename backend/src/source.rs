@@ -23,6 +23,7 @@ mod pair;
 mod pool;
 mod rev;
 mod walk;
+mod watch;
 
 pub use datadir::{Datadir, DatadirOptions};
 pub use error::SourceError;
@@ -30,6 +31,7 @@ pub use files::{CoreFiles, ListedFile};
 pub use obfuscation::Obfuscation;
 pub use pair::verify_undo_checksum;
 pub use pool::Walked;
+pub use watch::{Changed, Watcher};
 
 /// Reads what is at a position. Called from many threads at once, so implementations share no lock in the read path.
 ///

@@ -16,6 +16,7 @@ use bitcoin::{Network, Script, ScriptBuf};
 use hindsight_shared::network::NetworkExt;
 
 use super::files::list;
+use super::obfuscation::KEY_FILE;
 use super::{Obfuscation, SourceError};
 
 /// Main first: its folder is the data directory itself.
@@ -90,7 +91,7 @@ impl Datadir {
 
 /// Blocks directories at or under `root`, each with the network its folder stands for.
 fn candidates(root: &Path) -> Result<Vec<(PathBuf, Network)>, SourceError> {
-    if !list(root)?.is_empty() || is_there(&root.join("xor.dat"))? {
+    if !list(root)?.is_empty() || is_there(&root.join(KEY_FILE))? {
         return Ok(vec![(root.into(), root.parent().map_or(Network::Bitcoin, named))]);
     }
     let mut found = Vec::new();

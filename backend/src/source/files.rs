@@ -209,20 +209,25 @@ pub(super) fn list(blocks_dir: &Path) -> Result<Vec<ListedFile>, SourceError> {
     let mut files = Vec::new();
     for entry in fs::read_dir(blocks_dir).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
-        let Some(number) = name.to_str().and_then(number_in) else { continue };
-        // A file may be pruned between listing and looking: then it is not there.
-        if let Some(blk) = FileStamp::read(&path(blocks_dir, "blk", number))? {
-            let rev = FileStamp::read(&path(blocks_dir, "rev", number))?;
-            files.push(ListedFile { number, blk, rev });
+        if let Some(number) = name.to_str().and_then(|name| number_in(name, "blk")) {
+            // A file may be pruned between listing and looking.
+            files.extend(look(blocks_dir, number)?);
         }
     }
     files.sort_unstable_by_key(|file| file.number);
     Ok(files)
 }
 
-/// The number in a `blk*.dat`'s name, if Core would write that name.
-fn number_in(name: &str) -> Option<u32> {
-    let digits = name.strip_prefix("blk")?.strip_suffix(".dat")?;
+/// The pair with this number as it is now, if there is one.
+pub(super) fn look(blocks_dir: &Path, number: u32) -> Result<Option<ListedFile>, SourceError> {
+    let Some(blk) = FileStamp::read(&path(blocks_dir, "blk", number))? else { return Ok(None) };
+    let rev = FileStamp::read(&path(blocks_dir, "rev", number))?;
+    Ok(Some(ListedFile { number, blk, rev }))
+}
+
+/// The number in the name of a `blk` or `rev` file, if Core would write that name.
+pub(super) fn number_in(name: &str, kind: &str) -> Option<u32> {
+    let digits = name.strip_prefix(kind)?.strip_suffix(".dat")?;
     let number = digits.parse().ok()?;
     (format!("{number:05}") == digits).then_some(number)
 }

@@ -10,6 +10,9 @@ use std::path::Path;
 
 use super::SourceError;
 
+/// The file with the key, in the blocks directory.
+pub(super) const KEY_FILE: &str = "xor.dat";
+
 /// Bytes in a key.
 const KEY_LEN: usize = 8;
 
@@ -37,7 +40,7 @@ impl Obfuscation {
     /// # Errors
     /// [`SourceError::BadKey`] when the file does not hold exactly 8 bytes; otherwise as reading it fails.
     pub fn read(blocks_dir: &Path) -> Result<Self, SourceError> {
-        let path = blocks_dir.join("xor.dat");
+        let path = blocks_dir.join(KEY_FILE);
         let mut file = match File::open(&path) {
             Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
