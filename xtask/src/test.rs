@@ -111,15 +111,37 @@ fn doc() -> Result<()> {
 }
 
 fn wasm_tests() -> Result<()> {
+    let mut packages = Vec::new();
+    for package in ["shared", "frontend"] {
+        if has_wasm_tests(package)? {
+            packages.push(package);
+        }
+    }
+    if packages.is_empty() {
+        return nothing("no tests for WebAssembly");
+    }
     system::require(system::NODE)?;
+    if packages.contains(&"frontend") {
+        system::require(system::BROWSER)?;
+    }
     let wasm = Wasm::find_or_install()?.with_tools([tools::wasm_bindgen()?]);
-    for package in ["hindsight-shared", "hindsight-frontend"] {
-        // --lib and --tests: documentation examples do not run in WebAssembly.
+    for package in packages {
+        // Documentation examples do not run in WebAssembly.
         let mut command = wasm.cargo("test");
-        command.args(["-p", package, "--lib", "--tests"]);
+        command.args(["-p", &format!("hindsight-{package}"), "--lib"]);
         run(command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", "wasm-bindgen-test-runner"))?;
     }
     Ok(())
+}
+
+/// Building tests for WebAssembly takes minutes: not when there are none.
+fn has_wasm_tests(package: &str) -> Result<bool> {
+    for file in compress::files(&root().join(package).join("src"))? {
+        if std::fs::read_to_string(file)?.contains("wasm_bindgen_test") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn web_size() -> Result<()> {
