@@ -171,12 +171,8 @@ impl Chain {
         let mut blocks = Vec::with_capacity(file.records.len());
         for record in &file.records {
             let id = self.id_of(record);
-            let place = Place {
-                found: record.found,
-                position: record.position,
-                size: record.size,
-                tx_count: record.tx_count,
-            };
+            let place =
+                Place { found: record.found, position: record.position, size: record.size, tx_count: record.tx_count };
             let places = &mut self.nodes[index(id)].places;
             places.push(place);
             places.sort_by_key(|place| (place.found, place.position));

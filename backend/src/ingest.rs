@@ -52,6 +52,11 @@ impl Report {
         self.warnings.lock().values().cloned().collect()
     }
 
+    /// Whether the blocks directory can be read.
+    pub fn reads_source(&self) -> bool {
+        !self.warnings.lock().contains_key("source")
+    }
+
     /// Sets or, with nothing to say, lifts the warning about a subject.
     fn warn(&self, subject: &'static str, text: Option<String>) {
         let mut warnings = self.warnings.lock();
@@ -125,7 +130,8 @@ impl Ingest {
 
     /// Believes the rows of files that have not changed since; the others are walked as any changed file.
     fn recall(&mut self, stored: Stored) -> Result<(), SourceError> {
-        let listed: BTreeMap<u32, ListedFile> = self.files.list()?.into_iter().map(|file| (file.number, file)).collect();
+        let listed: BTreeMap<u32, ListedFile> =
+            self.files.list()?.into_iter().map(|file| (file.number, file)).collect();
         let mut chain = self.chain.write();
         for file in &stored.blk {
             match listed.get(&file.number) {
@@ -339,7 +345,10 @@ impl Ingest {
             }
             Err(error) => {
                 self.commit_after = Some(Instant::now() + RETRY_COMMIT);
-                self.report.warn("index", Some(format!("{error}; it is tried again, and nothing depends on it until the next start")));
+                self.report.warn(
+                    "index",
+                    Some(format!("{error}; it is tried again, and nothing depends on it until the next start")),
+                );
             }
         }
     }

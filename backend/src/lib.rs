@@ -1,6 +1,10 @@
 //! Hindsight's server as a library: the data flows source → ingest → index → query → http.
 
+pub mod app;
 pub mod chain;
+pub mod check;
+pub mod demo;
+pub mod http;
 pub mod index;
 pub mod ingest;
 pub mod query;

@@ -23,6 +23,7 @@ use crate::undo::UndoMap;
 
 mod bodies;
 mod error;
+mod memory;
 
 use bodies::Bodies;
 pub use bodies::Body;
@@ -96,13 +97,18 @@ impl Explorer {
         let from = from.unwrap_or(Height(u32::MAX));
         let segments = chain.best().segments().iter().rev().filter(|segment| segment.from() <= from);
         let heights = segments.flat_map(|segment| (segment.from().0..=segment.to().min(from).0).rev());
-        heights.take(count).filter_map(|height| chain.by_height(Height(height))).map(|node| facts(&chain, node)).collect()
+        heights
+            .take(count)
+            .filter_map(|height| chain.by_height(Height(height)))
+            .map(|node| facts(&chain, node))
+            .collect()
     }
 
     /// How the server is doing.
     pub fn status(&self) -> Status {
         let chain = self.chain.read();
-        let ranges = chain.best().segments().iter().map(|segment| HeightRange { from: segment.from(), to: segment.to() });
+        let ranges =
+            chain.best().segments().iter().map(|segment| HeightRange { from: segment.from(), to: segment.to() });
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             network: chain.network().chain_name().to_owned(),
@@ -122,6 +128,11 @@ impl Explorer {
             .to_vec(),
             warnings: self.report.warnings(),
         }
+    }
+
+    /// Whether the blocks directory can be read.
+    pub fn reads_source(&self) -> bool {
+        self.report.reads_source()
     }
 
     /// The block's payload if all of it is in memory: never waits for a disk.
@@ -166,14 +177,6 @@ impl Explorer {
         Ok([Bytes::copy_from_slice(&gap.prefix()?), Bytes::new(), Bytes::new()])
     }
 
-    /// Bytes that the answer about a block will take at most; what is in no file takes none.
-    pub fn weight(&self, id: BlockId) -> usize {
-        let chain = self.chain.read();
-        let size = self.node(&chain, id).ok().and_then(|node| node.records().next()).map_or(0, |record| record.size);
-        // Undo is about an eighth of its block; where it is more, the next block's is less.
-        usize::try_from(size).unwrap_or(usize::MAX) / 4 * 5
-    }
-
     /// The block in consensus serialization with witnesses.
     ///
     /// # Errors
@@ -192,7 +195,7 @@ impl Explorer {
         let body = self.bodies.read(&node)?;
         match (body.absence, &body.undo) {
             (Some(Absence::Genesis), _) => Ok(Bytes::from_static(&[1, 0])),
-            (Some(absence), _) => Err(QueryError::NoUndo(hash, absence)),
+            (Some(absence), _) => Err(QueryError::NoUndo { hash, absence }),
             (None, undo) => {
                 let (undo, _) = hindsight_shared::payload::split_checksum(undo);
                 Ok(PrevoutsView::from_undo(undo)?.to_spent_txouts().into())
@@ -222,7 +225,8 @@ impl Explorer {
             block: &body.block,
         };
         let prefix = payload.prefix()?;
-        let checksum: String = body.undo.iter().rev().take(32).rev().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let checksum: String =
+            body.undo.iter().rev().take(32).rev().take(8).map(|byte| format!("{byte:02x}")).collect();
         let height = node.height.map_or_else(|| "none".to_owned(), |height| height.to_string());
         let tag = format!("{}-{}{}-{height}-{checksum}", node.hash, prefix[12], prefix[14]);
         let immutable = node.height.is_some() && matches!(body.absence, None | Some(Absence::Genesis));

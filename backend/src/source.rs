@@ -36,7 +36,7 @@ pub use watch::{Changed, Watcher};
 /// Reads what is at a position. Called from many threads at once, so implementations share no lock in the read path.
 ///
 /// Records carry the block hash, so that a source without positions (Core's REST) can answer the same questions.
-pub trait BlockSource: Send + Sync {
+pub trait BlockSource: std::fmt::Debug + Send + Sync {
     /// The 80-byte header of `record`.
     ///
     /// # Errors
@@ -54,6 +54,12 @@ pub trait BlockSource: Send + Sync {
     /// # Errors
     /// [`SourceError::Replaced`] when no undo record of that size is there by now; otherwise as the medium fails.
     fn undo(&self, record: &UndoRecord) -> Result<Vec<u8>, SourceError>;
+
+    /// Whether what lies at `position`, of a block or of its undo, was written so lately that it may not be whole yet.
+    fn is_being_written(&self, position: Position) -> bool;
+
+    /// Whether there is any undo for the blocks of file `number`.
+    fn has_undo(&self, number: u32) -> bool;
 }
 
 /// Where a payload starts: `nFile` and `nDataPos` (or `nUndoPos`) in Core's terms.

@@ -14,11 +14,14 @@ use parking_lot::RwLock;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::error::file_name;
 use super::QueryError;
+use super::memory::Memory;
 use crate::chain::{Chain, Node};
 use crate::source::{BlockRecord, BlockSource, SourceError, UndoRecord};
 use crate::undo::UndoMap;
+
+/// Memory for bodies that are still being sent after they have left the cache.
+const BEING_SENT: u64 = 256 << 20;
 
 /// A checked block and its undo.
 #[derive(Clone, Debug)]
@@ -54,6 +57,7 @@ pub struct Bodies {
     chain: Arc<RwLock<Chain>>,
     undo: Arc<UndoMap>,
     cache: Cache<BlockHash, Body, ByBytes>,
+    memory: Arc<Memory>,
 }
 
 /// A body that is there but not whole, or an error: what is not to be kept.
@@ -67,7 +71,8 @@ impl Bodies {
     pub fn new(source: Arc<dyn BlockSource>, chain: Arc<RwLock<Chain>>, undo: Arc<UndoMap>, bytes: u64) -> Self {
         // About as many entries as fit if each were small; the weight is what counts.
         let entries = usize::try_from(bytes / (64 << 10)).unwrap_or(usize::MAX).max(16);
-        Self { source, chain, undo, cache: Cache::with_weighter(entries, bytes, ByBytes) }
+        let cache = Cache::with_weighter(entries, bytes, ByBytes);
+        Self { source, chain, undo, cache, memory: Memory::new(bytes.saturating_add(BEING_SENT)) }
     }
 
     /// A body that is in memory.
@@ -91,9 +96,15 @@ impl Bodies {
     }
 
     fn read_files(&self, node: &Node) -> Result<Body, QueryError> {
-        let block = self.read_block(node)?;
-        let (undo, absence) = self.read_undo(node, &block)?;
-        Ok(Body { block: block.into(), undo: undo.into(), absence })
+        let size = node.records().map(|record| record.size).max().unwrap_or(0);
+        let block = self.memory.hold(size.into(), || self.read_block(node))?;
+        let mut absence = None;
+        let undo = self.memory.hold(0, || {
+            let (undo, why) = self.read_undo(node, &block)?;
+            absence = why;
+            Ok(undo)
+        })?;
+        Ok(Body { block, undo, absence })
     }
 
     /// The block from the first of its places that holds it whole.
@@ -121,7 +132,8 @@ impl Bodies {
         if self.source.is_being_written(record.position) {
             return QueryError::BeingWritten(record.hash);
         }
-        let file = file_name("blk", record.position.file);
+        // The name alone: paths of the server are not the reader's business.
+        let file = format!("blk{:05}.dat", record.position.file);
         QueryError::Damaged { hash: record.hash, file, offset: record.position.offset, what }
     }
 
@@ -155,7 +167,7 @@ impl Bodies {
         if !self.chain.read().is_best(node) {
             return if node.linked { Absence::NotConnected } else { Absence::Pruned };
         }
-        if self.source.has_undo_file(record.position.file) { Absence::Damaged } else { Absence::Pruned }
+        if self.source.has_undo(record.position.file) { Absence::Damaged } else { Absence::Pruned }
     }
 }
 

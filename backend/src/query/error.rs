@@ -1,7 +1,5 @@
 //! Why a question has no answer, told apart as a reader needs it: unknown, deleted by the node, damaged, or not yet.
 
-use std::path::PathBuf;
-
 use bitcoin::BlockHash;
 use hindsight_shared::DecodeError;
 use hindsight_shared::api::Progress;
@@ -42,8 +40,16 @@ pub enum QueryError {
         what: String,
     },
     /// Its undo record is absent.
-    #[error("block {0}: undo not available ({})", reason(*.1))]
-    NoUndo(BlockHash, Absence),
+    #[error("block {hash}: undo not available ({})", reason(*absence))]
+    NoUndo {
+        /// The block.
+        hash: BlockHash,
+        /// Why.
+        absence: Absence,
+    },
+    /// Too many bytes are on their way to readers.
+    #[error("too many blocks are being sent at once: ask again in a moment")]
+    Busy,
     /// The files cannot be read.
     #[error("{0}")]
     Source(std::sync::Arc<SourceError>),
@@ -74,9 +80,4 @@ pub fn reason(absence: Absence) -> &'static str {
         Absence::Damaged => "it is damaged on disk",
         Absence::NotReadYet => "it is just being written",
     }
-}
-
-/// The name of a block file, without the directory: paths of the server are not the reader's business.
-pub fn file_name(kind: &str, number: u32) -> String {
-    PathBuf::from(format!("{kind}{number:05}.dat")).display().to_string()
 }
