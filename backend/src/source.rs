@@ -25,6 +25,9 @@ mod rev;
 mod walk;
 mod watch;
 
+#[cfg(test)]
+mod tests;
+
 pub use datadir::{Datadir, DatadirOptions};
 pub use error::SourceError;
 pub use files::{CoreFiles, ListedFile};

@@ -22,6 +22,9 @@ pub(super) const SEARCH_CHUNK: usize = 1 << 20;
 /// After a power loss a gap of zeros may be followed by records.
 const MAX_ZERO_GAP: u64 = 16 << 20;
 
+/// More zeros in a row than a record is likely to have: these were never written.
+const ZERO_RUN: usize = 64;
+
 /// How a file is going to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
@@ -96,7 +99,7 @@ impl<'a> BulkReader<'a> {
     pub(super) fn find(&mut self, magic: &Finder<'_>, from: u64) -> Result<Option<u64>, SourceError> {
         let overlap = magic.needle().len() - 1;
         let (mut pos, mut zeros) = (from, 0);
-        loop {
+        while zeros <= MAX_ZERO_GAP {
             if self.windowed(pos).len() <= overlap {
                 self.fill(pos, SEARCH_CHUNK)?;
             }
@@ -104,23 +107,26 @@ impl<'a> BulkReader<'a> {
             if chunk.len() <= overlap {
                 return Ok(None);
             }
-            let mut step = (chunk.len() - overlap) as u64;
-            if self.is_unwritten(pos, chunk) {
-                match advice::next_data(&self.file, pos + step) {
-                    Some(next) => step = step.max(next.saturating_sub(pos)),
-                    None => return Ok(None),
-                }
-                zeros += step;
-                if zeros > MAX_ZERO_GAP {
-                    return Ok(None);
-                }
+            let unwritten = self.key.unwritten(pos, chunk);
+            if unwritten > ZERO_RUN {
+                // The last zeros may be a magic's first bytes, obfuscated.
+                let Some(next) = self.after_zeros(pos + (unwritten - overlap) as u64) else { return Ok(None) };
+                zeros += next - pos;
+                pos = next;
             } else if let Some(at) = magic.find(chunk) {
                 return Ok(Some(pos + at as u64));
             } else {
                 zeros = 0;
+                pos += (chunk.len() - overlap) as u64;
             }
-            pos += step;
         }
+        Ok(None)
+    }
+
+    /// Where to read on behind zeros up to `pos`: a hole in the file need not be read. None: only a hole follows.
+    fn after_zeros(&self, pos: u64) -> Option<u64> {
+        let window_end = self.start + self.window.len() as u64;
+        if pos + 8 < window_end { Some(pos) } else { advice::next_data(&self.file, pos) }
     }
 
     /// What the window holds from `pos` on.

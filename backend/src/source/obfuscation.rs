@@ -80,10 +80,14 @@ impl Obfuscation {
     /// not XOR those. They read as the repeating key.
     #[must_use]
     pub fn is_unwritten(self, offset: u64, bytes: &[u8]) -> bool {
+        self.unwritten(offset, bytes) == bytes.len()
+    }
+
+    /// How many of the de-obfuscated `bytes` at `offset` are raw zeros on disk before the first other one.
+    pub(super) fn unwritten(self, offset: u64, bytes: &[u8]) -> usize {
         let key = self.at(offset);
-        let chunks = bytes.chunks_exact(KEY_LEN);
-        let rest = chunks.remainder();
-        rest == &key[..rest.len()] && { chunks }.all(|chunk| chunk == key)
+        let whole = bytes.chunks_exact(KEY_LEN).take_while(|chunk| **chunk == key).count() * KEY_LEN;
+        whole + bytes[whole..].iter().zip(key).take_while(|(byte, key)| *byte == key).count()
     }
 
     /// The key as it falls on the bytes from `offset` on.

@@ -190,14 +190,15 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// Where to search on. Garbage behind a record may mean that the record's own size is damaged, and a record found
-    /// by searching may be an inscribed one with any size: then what its hop went over is searched too.
+    /// Where to search on. Unless what follows the last record is plainly the end of what was written, the record's own
+    /// size may be damaged, or the record an inscribed one: then what its hop went over is searched too.
     fn search_start(&mut self) -> Result<u64, SourceError> {
         let end = self.end();
         let Some(last) = self.records.last().copied() else { return Ok(1) };
         let landing = self.reader.read(end, 4, RECORD_HEAD)?.to_vec();
-        let plain = self.reader.is_unwritten(end, &landing) || landing == self.rules.magic.needle();
-        if plain && last.found == Found::Hop { Ok(end + 1) } else { Ok(last.start() + u64::from(FRAMING + HEADER)) }
+        let begun = landing == self.rules.magic.needle();
+        let plain = begun || self.reader.is_unwritten(end, &landing) && self.last_is_complete()?;
+        Ok(if plain && last.found == Found::Hop { end + 1 } else { last.start() + u64::from(FRAMING + HEADER) })
     }
 
     /// Whether the last record's body is all there. Core preallocates, so a record that is being written lies within
