@@ -15,6 +15,8 @@ use crate::source::{BlockFile, BlockRecord, FileStamp, Found, Position};
 
 mod best;
 mod link;
+#[cfg(test)]
+mod tests;
 
 pub use best::{Best, NeedsPair, Segment, Undo};
 
