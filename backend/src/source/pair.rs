@@ -115,8 +115,8 @@ impl<'a> Pairing<'a> {
     /// The parent that `sum` binds `undo` to.
     fn parent_of(&mut self, undo: &[u8], sum: &[u8; CHECKSUM_SIZE]) -> Option<BlockHash> {
         let count = tx_count(undo)?;
-        if undo == [0] {
-            return self.coinbase_only().get(sum).copied();
+        if count == 1 {
+            return self.coinbase_only().get(sum).copied().filter(|_| undo == [0]);
         }
         let mut tried = HashSet::new();
         let mut hashes = 0;

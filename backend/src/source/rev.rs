@@ -108,10 +108,9 @@ impl RevFile<'_> {
         if bytes.len() == want { self.pairing.give(framed.position, bytes) } else { Ok(false) }
     }
 
-    /// Whether a record may start at `pos`, or the file ends there.
+    /// Whether another record seems to start at `pos`.
     fn lands(&mut self, pos: u64) -> Result<bool, SourceError> {
-        let bytes = self.reader.read(pos, 4, SEARCH_CHUNK)?.to_vec();
-        Ok(bytes == self.rules.magic().needle() || self.reader.is_unwritten(pos, &bytes))
+        Ok(self.reader.read(pos, 4, SEARCH_CHUNK)? == self.rules.magic().needle())
     }
 
     /// Whether the checksum, which Core writes last, is not there yet.
