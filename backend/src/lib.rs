@@ -1,3 +1,12 @@
 //! Hindsight's server as a library: the data flows source → ingest → index → query → http.
 
+pub mod app;
+pub mod chain;
+pub mod check;
+pub mod demo;
+pub mod http;
+pub mod index;
+pub mod ingest;
+pub mod query;
 pub mod source;
+pub mod undo;

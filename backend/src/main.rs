@@ -1,2 +1,18 @@
-//! Skeleton.
-fn main() {}
+//! The `hindsight` command.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod cli;
+mod config;
+
+fn main() -> ExitCode {
+    match cli::run(cli::Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("hindsight: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

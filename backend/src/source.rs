@@ -11,6 +11,7 @@
 
 use bitcoin::BlockHash;
 use bitcoin::block::Header;
+use hindsight_shared::Height;
 
 mod bulk;
 mod datadir;
@@ -38,7 +39,7 @@ pub use watch::{Changed, Watcher};
 /// Reads what is at a position. Called from many threads at once, so implementations share no lock in the read path.
 ///
 /// Records carry the block hash, so that a source without positions (Core's REST) can answer the same questions.
-pub trait BlockSource: Send + Sync {
+pub trait BlockSource: std::fmt::Debug + Send + Sync {
     /// The 80-byte header of `record`.
     ///
     /// # Errors
@@ -56,6 +57,12 @@ pub trait BlockSource: Send + Sync {
     /// # Errors
     /// [`SourceError::Replaced`] when no undo record of that size is there by now; otherwise as the medium fails.
     fn undo(&self, record: &UndoRecord) -> Result<Vec<u8>, SourceError>;
+
+    /// Whether what lies at `position`, of a block or of its undo, was written so lately that it may not be whole yet.
+    fn is_being_written(&self, position: Position) -> bool;
+
+    /// Whether there is any undo for the blocks of file `number`.
+    fn has_undo(&self, number: u32) -> bool;
 }
 
 /// Where a payload starts: `nFile` and `nDataPos` (or `nUndoPos`) in Core's terms.
@@ -86,6 +93,8 @@ pub struct BlockRecord {
     pub hash: BlockHash,
     /// Transactions the block claims to hold, at least 1.
     pub tx_count: u32,
+    /// The height that the coinbase states of itself, where the network's rules make that certain (BIP34).
+    pub stated_height: Option<Height>,
     /// Bytes of the block.
     pub size: u32,
     /// Where the block starts.
@@ -130,7 +139,7 @@ pub struct UndoRecord {
 }
 
 /// What pairing one `rev*.dat` with its `blk*.dat` found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoFile {
     /// The number in both files' names.
     pub number: u32,

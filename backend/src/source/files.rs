@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
@@ -23,6 +24,9 @@ use super::{
 
 /// Bytes of the checksum behind each undo payload.
 pub(super) const CHECKSUM: u32 = 32;
+
+/// What does not fit in a file that changed this lately may be half written; later it is damaged.
+const BEING_WRITTEN: Duration = Duration::from_secs(60);
 
 /// A pair of files in the blocks directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +68,8 @@ impl FileStamp {
 pub struct CoreFiles {
     datadir: Datadir,
     rules: Rules,
-    key: Obfuscation,
+    /// The key's bytes: replaced while others read when the node starts over.
+    key: AtomicU64,
     reads: AtomicU64,
 }
 
@@ -76,6 +81,7 @@ impl CoreFiles {
     pub fn open(datadir: Datadir) -> Result<Self, SourceError> {
         let key = Obfuscation::read(&datadir.blocks_dir)?;
         let rules = Rules::new(datadir.network, datadir.magic);
+        let key = AtomicU64::new(u64::from_le_bytes(key.key()));
         Ok(Self { datadir, rules, key, reads: AtomicU64::new(0) })
     }
 
@@ -88,16 +94,17 @@ impl CoreFiles {
     /// The key that the files are read with. An index made under another key is another directory's.
     #[must_use]
     pub fn obfuscation(&self) -> Obfuscation {
-        self.key
+        Obfuscation::new(self.key.load(Ordering::Acquire).to_le_bytes())
     }
 
-    /// Whether `xor.dat` holds another key by now: the node started over with new files, so that nothing known of the
-    /// old ones is to be believed. Open the directory again then.
+    /// Looks at `xor.dat` again; whether it holds another key by now. Then the node has started over with new files, and
+    /// nothing known of the old ones is to be believed.
     ///
     /// # Errors
     /// When `xor.dat` cannot be read or is no key.
-    pub fn identity_changed(&self) -> Result<bool, SourceError> {
-        Ok(Obfuscation::read(&self.datadir.blocks_dir)? != self.key)
+    pub fn reread_key(&self) -> Result<bool, SourceError> {
+        let key = u64::from_le_bytes(Obfuscation::read(&self.datadir.blocks_dir)?.key());
+        Ok(self.key.swap(key, Ordering::AcqRel) != key)
     }
 
     /// The files that are there, by number; gaps are what was pruned.
@@ -115,7 +122,7 @@ impl CoreFiles {
     /// When the file cannot be read.
     pub fn walk(&self, number: u32, known: Option<&BlockFile>) -> Result<BlockFile, SourceError> {
         let path = self.path("blk", number);
-        walk(&self.rules, (number, &path), self.key, known, &self.reads)
+        walk(&self.rules, (number, &path), self.obfuscation(), known, &self.reads)
     }
 
     /// How often walking and pairing have read from a file so far.
@@ -131,7 +138,7 @@ impl CoreFiles {
     /// When one of the files cannot be read.
     pub fn pair(&self, blk: &BlockFile) -> Result<UndoFile, SourceError> {
         let path = self.path("rev", blk.number);
-        rev::pair(&self.rules, &path, self.key, (blk, Pairing::new(self, blk)), &self.reads)
+        rev::pair(&self.rules, &path, self.obfuscation(), (blk, Pairing::new(self, blk)), &self.reads)
     }
 
     fn path(&self, kind: &str, number: u32) -> PathBuf {
@@ -155,7 +162,7 @@ impl CoreFiles {
             }
             read => read.map_err(|e| SourceError::io(&path, e))?,
         }
-        self.key.apply(offset, &mut bytes);
+        self.obfuscation().apply(offset, &mut bytes);
         Ok(bytes)
     }
 
@@ -195,6 +202,19 @@ impl BlockSource for CoreFiles {
         let undo = bytes.split_off(to_usize(FRAMING.into()));
         let framing = [self.datadir.magic.to_bytes(), record.size.to_le_bytes()].concat();
         if bytes == framing { Ok(undo) } else { Err(replaced()) }
+    }
+
+    fn is_being_written(&self, position: Position) -> bool {
+        let changed_lately = |kind| {
+            let metadata = fs::metadata(self.path(kind, position.file)).ok()?;
+            // A time in the future is a clock's error, not a reason to wait.
+            Some(metadata.modified().ok()?.elapsed().ok()? < BEING_WRITTEN)
+        };
+        changed_lately("blk") == Some(true) || changed_lately("rev") == Some(true)
+    }
+
+    fn has_undo(&self, number: u32) -> bool {
+        self.path("rev", number).is_file()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Walks one `blk*.dat`: what blocks it holds and where, without reading their bodies.
 //!
-//! Of each record 97 bytes are read (`magic | size | header | transaction count`) and the body is hopped over. A record
+//! Of each record 152 bytes are read (`magic | size | header | transaction count | height`) and the body is hopped over. A record
 //! is believed when its header meets its own target and that is within the network's limit, so that neither garbage nor
 //! a preallocated tail can look like one. Where hopping lands on something else, the walk searches on for the magic, as
 //! Core's `LoadExternalBlockFile` does: historical bugs and power losses left garbage and zeros between records.
@@ -14,6 +14,7 @@ use bitcoin::p2p::Magic;
 use bitcoin::{Block, Network, Target};
 use hindsight_shared::block::header;
 use hindsight_shared::bytes::Reader;
+use hindsight_shared::network::bip34_height;
 use memchr::memmem::Finder;
 
 use super::bulk::{Access, BulkReader, SEARCH_CHUNK, to_usize};
@@ -23,8 +24,9 @@ use super::{BlockFile, BlockRecord, Found, Obfuscation, Position, SourceError};
 pub(super) const FRAMING: u32 = 8;
 /// Bytes of a block header.
 pub(super) const HEADER: u32 = 80;
-/// Framing, header and the longest transaction count.
-const RECORD_HEAD: usize = 97;
+/// Framing, header, the longest transaction count, and the coinbase as far as the height that it states: 97 bytes find
+/// the next record, the others lie in the same page and save islands (blocks without parents) a second look.
+const RECORD_HEAD: usize = 152;
 /// The smallest possible block: a header and a count. Core's scanner takes 80, but such a block has no transaction.
 const MIN_SIZE: u32 = HEADER + 1;
 /// `MAX_BLOCK_SERIALIZED_SIZE`.
@@ -39,6 +41,7 @@ const SMALL_RECORD: u32 = 64 << 10;
 /// What makes bytes a record on one network.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
+    network: Network,
     magic: Finder<'static>,
     max_target: Target,
 }
@@ -46,7 +49,7 @@ pub(super) struct Rules {
 impl Rules {
     pub(super) fn new(network: Network, magic: Magic) -> Self {
         let magic = Finder::new(&magic.to_bytes()).into_owned();
-        Self { magic, max_target: network.params().max_attainable_target }
+        Self { network, magic, max_target: network.params().max_attainable_target }
     }
 
     /// The search for the magic before every record.
@@ -70,9 +73,23 @@ impl Rules {
         let header = header(reader.array().ok()?);
         let tx_count = u32::try_from(reader.compact_size().ok()?).ok()?;
         let fits = tx_count >= 1 && tx_count <= (size - HEADER) / MIN_TX_SIZE;
-        let record = BlockRecord { header, hash: header.block_hash(), tx_count, size, position, found };
+        let stated_height = coinbase_script(reader).and_then(|script| bip34_height(self.network, &header, script));
+        let hash = header.block_hash();
+        let record = BlockRecord { header, hash, tx_count, stated_height, size, position, found };
         (fits && self.has_work(&header)).then_some(record)
     }
+}
+
+/// The start of the coinbase's script, in the first bytes of the block's first transaction.
+fn coinbase_script<'a>(mut reader: Reader<'a>) -> Option<&'a [u8]> {
+    reader.take(4).ok()?;
+    if reader.compact_size().ok()? == 0 {
+        // BIP144's marker; the flag and the count of inputs follow.
+        reader.take(2).ok()?;
+    }
+    reader.take(36).ok()?;
+    reader.compact_size().ok()?;
+    reader.take(reader.left() as u64).ok()
 }
 
 impl BlockRecord {

@@ -32,7 +32,7 @@ const SETTLE_MOST: Duration = Duration::from_millis(200);
 pub struct Changed {
     /// Numbers of the pairs with a `blk*.dat` or `rev*.dat` that was written, added or removed.
     pub files: BTreeSet<u32>,
-    /// Whether `xor.dat` was touched: see [`super::CoreFiles::identity_changed`].
+    /// Whether `xor.dat` was touched: see [`super::CoreFiles::reread_key`].
     pub key: bool,
     /// Whether events were lost, so that any file may have changed.
     pub any: bool,

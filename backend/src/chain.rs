@@ -1,0 +1,230 @@
+//! The chain map: every block that was found, linked to its parent, and which of them are the best chain.
+//!
+//! It is derived from what walking the files found ([`BlockFile`]) and lives in memory: at mainnet's size a few hundred
+//! bytes a block. `ingest` changes it, `query` reads it; both hold its lock for moments only, never across I/O.
+//! Linking is in `link`, the choice of the best chain in `best`.
+
+use std::collections::HashMap;
+
+use bitcoin::block::Header;
+use bitcoin::{BlockHash, Network, Work};
+use hindsight_shared::Height;
+use hindsight_shared::network::NetworkExt;
+
+use crate::source::{BlockFile, BlockRecord, FileStamp, Found, Position};
+
+mod best;
+mod link;
+
+pub use best::{Best, NeedsPair, Segment, Undo};
+
+/// A block's number in the map.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct NodeId(u32);
+
+/// One place where a block is stored.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Place {
+    found: Found,
+    position: Position,
+    size: u32,
+    tx_count: u32,
+}
+
+/// One block: its header, its place in the tree of headers, and everywhere it is stored.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The block's header.
+    pub header: Header,
+    /// The header's hash.
+    pub hash: BlockHash,
+    /// The height, counted from genesis or from what the coinbases of its island state; see [`Node::linked`].
+    pub height: Option<Height>,
+    /// Whether parents lead to genesis.
+    pub linked: bool,
+    stated_height: Option<Height>,
+    /// Work from the lowest block of its island up to here.
+    work: Work,
+    parent: Option<NodeId>,
+    root: NodeId,
+    children: Vec<NodeId>,
+    /// Believable ones first. None: the file was pruned or written over.
+    places: Vec<Place>,
+}
+
+impl Node {
+    /// Every place of the block, the most believable first: reached by hopping before found by searching.
+    pub fn records(&self) -> impl Iterator<Item = BlockRecord> + '_ {
+        self.places.iter().map(|place| BlockRecord {
+            header: self.header,
+            hash: self.hash,
+            tx_count: place.tx_count,
+            stated_height: self.stated_height,
+            size: place.size,
+            position: place.position,
+            found: place.found,
+        })
+    }
+
+    /// Whether some file holds it.
+    pub fn is_stored(&self) -> bool {
+        !self.places.is_empty()
+    }
+}
+
+/// What a walk found in one file, by reference to the blocks.
+#[derive(Clone, Debug)]
+struct WalkedFile {
+    stamp: FileStamp,
+    end: u32,
+    blocks: Vec<NodeId>,
+}
+
+/// The map.
+#[derive(Debug)]
+pub struct Chain {
+    network: Network,
+    genesis: BlockHash,
+    nodes: Vec<Node>,
+    by_hash: HashMap<BlockHash, NodeId>,
+    /// Blocks whose parent has not been found, by that parent.
+    waiting: HashMap<BlockHash, Vec<NodeId>>,
+    /// The files, as last walked.
+    files: HashMap<u32, WalkedFile>,
+    /// Heights and work have to be computed anew.
+    unlinked: bool,
+    /// They have been since the last choice, so that it may lie in an island that has been joined to another.
+    relinked: bool,
+    best: Best,
+}
+
+impl Chain {
+    /// An empty map.
+    pub fn new(network: Network) -> Self {
+        Self {
+            network,
+            genesis: network.genesis_hash(),
+            nodes: Vec::new(),
+            by_hash: HashMap::new(),
+            waiting: HashMap::new(),
+            files: HashMap::new(),
+            unlinked: false,
+            relinked: false,
+            best: Best::default(),
+        }
+    }
+
+    /// The network whose rules hold.
+    pub const fn network(&self) -> Network {
+        self.network
+    }
+
+    /// How many blocks are known, stale ones included.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether none is known.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The node behind an id.
+    pub fn node(&self, id: NodeId) -> &Node {
+        // Ids are handed out by this map only, and nodes are never removed.
+        &self.nodes[index(id)]
+    }
+
+    /// The block with this hash, on the best chain or not.
+    pub fn by_hash(&self, hash: &BlockHash) -> Option<&Node> {
+        self.by_hash.get(hash).map(|&id| self.node(id))
+    }
+
+    /// The block of the best chain at this height.
+    pub fn by_height(&self, height: Height) -> Option<&Node> {
+        self.best.at(height).map(|id| self.node(id))
+    }
+
+    /// The best chain's last block.
+    pub fn tip(&self) -> Option<&Node> {
+        self.best.tip.map(|id| self.node(id))
+    }
+
+    /// The best chain as last chosen.
+    pub const fn best(&self) -> &Best {
+        &self.best
+    }
+
+    /// Whether the best chain goes through a block.
+    pub fn is_best(&self, node: &Node) -> bool {
+        node.height.and_then(|height| self.by_height(height)).is_some_and(|best| best.hash == node.hash)
+    }
+
+    /// Whether a block is the first of all.
+    pub fn is_genesis(&self, node: &Node) -> bool {
+        node.hash == self.genesis
+    }
+
+    /// Takes over what a walk found in one file, in place of what was known of that file.
+    pub fn set_file(&mut self, file: &BlockFile) {
+        self.remove_file(file.number);
+        let mut blocks = Vec::with_capacity(file.records.len());
+        for record in &file.records {
+            let id = self.id_of(record);
+            let place =
+                Place { found: record.found, position: record.position, size: record.size, tx_count: record.tx_count };
+            let places = &mut self.nodes[index(id)].places;
+            places.push(place);
+            places.sort_by_key(|place| (place.found, place.position));
+            blocks.push(id);
+        }
+        self.files.insert(file.number, WalkedFile { stamp: file.stamp, end: file.end, blocks });
+    }
+
+    /// Forgets where a file's blocks are stored; their headers stay.
+    pub fn remove_file(&mut self, number: u32) {
+        for id in self.files.remove(&number).map(|file| file.blocks).unwrap_or_default() {
+            self.nodes[index(id)].places.retain(|place| place.position.file != number);
+        }
+    }
+
+    /// What is known of a file, as its walk found it.
+    pub fn file(&self, number: u32) -> Option<BlockFile> {
+        let file = self.files.get(&number)?;
+        let mut records: Vec<_> = file
+            .blocks
+            .iter()
+            .flat_map(|&id| self.node(id).records())
+            .filter(|record| record.position.file == number)
+            .collect();
+        records.sort_by_key(|record| record.position);
+        records.dedup_by_key(|record| record.position);
+        Some(BlockFile { number, stamp: file.stamp, end: file.end, records })
+    }
+
+    fn id_of(&mut self, record: &BlockRecord) -> NodeId {
+        if let Some(&id) = self.by_hash.get(&record.hash) {
+            return id;
+        }
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(Node {
+            header: record.header,
+            hash: record.hash,
+            height: None,
+            linked: false,
+            stated_height: record.stated_height,
+            work: record.header.work(),
+            parent: None,
+            root: id,
+            children: Vec::new(),
+            places: Vec::new(),
+        });
+        self.by_hash.insert(record.hash, id);
+        self.join(id);
+        id
+    }
+}
+
+fn index(id: NodeId) -> usize {
+    usize::try_from(id.0).unwrap_or(usize::MAX)
+}

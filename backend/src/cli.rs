@@ -1,0 +1,160 @@
+//! What `hindsight` can be told to do.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+use hindsight::app::{App, Options};
+use hindsight::http::{Access, AppState, Limits, router, serve};
+use hindsight::source::{CoreFiles, Datadir, DatadirOptions};
+use tokio::net::TcpListener;
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Config, ServerArgs, SourceArgs, default_listen};
+
+/// A Bitcoin block explorer for your own node
+///
+/// Hindsight reads the block and undo files that Bitcoin Core has written, next to the running node: no RPC, no locks,
+/// no copy. It serves blocks with the outputs they spend as bytes, and a web app that decodes and checks them in the
+/// browser.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES)]
+pub struct Cli {
+    /// Settings in TOML, with the names of the long flags [default: ~/.config/hindsight.toml]
+    #[arg(long, global = true, value_name = "FILE", env = "HINDSIGHT_CONFIG")]
+    config: Option<PathBuf>,
+    /// What to log: error, warn, info, debug, or a filter such as hindsight=debug
+    #[arg(long, global = true, value_name = "FILTER", env = "HINDSIGHT_LOG", default_value = "info")]
+    log: String,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hindsight demo                                   the first 2,017 blocks of testnet3, carried inside
+  hindsight serve                                  the node in its usual place
+  hindsight serve --datadir /mnt/bitcoin --listen 0.0.0.0:3110 --host explorer.example
+  hindsight check --datadir /mnt/bitcoin           reads everything, reports damage
+
+Every flag of serve can also be set as HINDSIGHT_NAME=value, or as name = value in the settings file.
+Flags win over variables, variables over the file.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve a node's blocks
+    Serve(Serve),
+    /// Serve a small real chain that is carried inside this program
+    Demo(ServerArgs),
+    /// Read all blocks and undo records of a node and report damage, with file and offset
+    Check(SourceArgs),
+}
+
+#[derive(Args, Debug)]
+struct Serve {
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Where hindsight keeps its index: a few MB of what lies where, built anew when lost [default:
+    /// ~/.local/share/hindsight]
+    #[arg(long, value_name = "DIR", env = "HINDSIGHT_INDEX_DIR")]
+    index_dir: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(cli: Cli) -> Result<ExitCode> {
+    let filter = EnvFilter::try_new(&cli.log).with_context(|| format!("the log filter '{}'", cli.log))?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    let file = cli.config.as_deref();
+    match cli.command {
+        Command::Serve(args) => {
+            let config = Config::resolve(file, args.source, args.server, args.index_dir)?;
+            let options = Options {
+                datadir: config.datadir.clone(),
+                index_dir: config.index_dir.clone(),
+                cache_bytes: config.cache_bytes,
+                demo: false,
+            };
+            serve_app(&options, &config)
+        }
+        Command::Demo(args) => demo(args),
+        Command::Check(args) => check(Config::resolve(file, args, ServerArgs::default(), Some(PathBuf::new()))?),
+    }
+}
+
+/// Nothing of the settings file concerns the demo: it is the same everywhere.
+fn demo(args: ServerArgs) -> Result<ExitCode> {
+    let dir =
+        tempfile::Builder::new().prefix("hindsight-demo-").tempdir().context("no place to unpack the demo chain")?;
+    let datadir = hindsight::demo::unpack(dir.path())
+        .with_context(|| format!("the demo chain cannot be unpacked to {}", dir.path().display()))?;
+    let config = Config {
+        datadir: DatadirOptions { datadir, ..DatadirOptions::default() },
+        index_dir: dir.path().join("index"),
+        listen: args.listen.unwrap_or_else(default_listen),
+        hosts: args.host.iter().map(|host| host.to_ascii_lowercase()).collect(),
+        cors: args.cors,
+        cache_bytes: u64::from(args.cache.unwrap_or(64)) << 20,
+    };
+    let options = Options {
+        datadir: config.datadir.clone(),
+        index_dir: config.index_dir.clone(),
+        cache_bytes: config.cache_bytes,
+        demo: true,
+    };
+    serve_app(&options, &config)
+}
+
+fn serve_app(options: &Options, config: &Config) -> Result<ExitCode> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no threads to serve with")?;
+    runtime.block_on(async {
+        // The port comes first: a second instance is told so before it touches the index.
+        let listener = TcpListener::bind(config.listen).await.with_context(|| cannot_listen(config.listen))?;
+        let app = App::open(options)?;
+        let state = AppState {
+            explorer: app.explorer.clone(),
+            access: Arc::new(Access { hosts: config.hosts.clone(), cors: config.cors }),
+        };
+        println!("Hindsight serves {} at http://{}/", app.datadir.blocks_dir.display(), listener.local_addr()?);
+        serve(listener, router(state), Limits::default(), stopped()).await?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn cannot_listen(address: SocketAddr) -> String {
+    format!("cannot listen on {address}: is something else listening there? choose another with --listen")
+}
+
+/// Resolves when the process is told to stop.
+async fn stopped() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+    tracing::info!("stopping");
+}
+
+fn check(config: Config) -> Result<ExitCode> {
+    let files = CoreFiles::open(Datadir::open(&config.datadir)?)?;
+    println!("checking {}", files.datadir().blocks_dir.display());
+    let report = hindsight::check::check(&files, |done, all| eprint!("\r{done} of {all} files"))?;
+    eprintln!();
+    for damage in &report.damage {
+        println!("{damage}");
+    }
+    println!(
+        "{} blocks and {} undo records read, {} undo records without a block, {} damaged places",
+        report.blocks,
+        report.undo,
+        report.leftovers,
+        report.damage.len()
+    );
+    Ok(if report.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}

@@ -1,0 +1,42 @@
+//! The HTTP surface: extract, ask one question, respond.
+//!
+//! Questions are answered on a blocking thread, except those whose answer is already in memory. What an answer may be
+//! cached for, and who may read it from another origin, is decided in `respond`; who may ask at all, in `guard`.
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
+
+mod blocks;
+mod error;
+mod guard;
+mod respond;
+mod rest;
+mod server;
+mod state;
+mod status;
+mod web_app;
+
+pub use server::{Limits, serve};
+pub use state::{Access, AppState};
+
+/// Every route, for the binary and the tests alike.
+pub fn router(state: AppState) -> Router {
+    Router::new()
+        .route("/api/v1/block/{id}", get(blocks::facts))
+        .route("/api/v1/block/{id}/payload", get(blocks::payload))
+        .route("/api/v1/blocks", get(blocks::list))
+        .route("/api/v1/blocks/{from}/{to}/payload", get(blocks::range))
+        .route("/api/v1/tip", get(blocks::tip))
+        .route("/api/v1/status", get(status::status))
+        .route("/healthz", get(status::health))
+        .route("/api/{*rest}", get(error::no_such_route))
+        .route("/rest/block/{file}", get(rest::block))
+        .route("/rest/spenttxouts/{*file}", get(rest::spent_txouts))
+        .route("/rest/{*rest}", get(rest::no_such_route))
+        .fallback(get(web_app::file))
+        .layer(from_fn_with_state(state.clone(), guard::guard))
+        .layer(CatchPanicLayer::custom(error::panicked))
+        .with_state(state)
+}

@@ -1,0 +1,120 @@
+//! Blocks: payloads, ranges of them, and what the chain map knows.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use hindsight_shared::Height;
+use hindsight_shared::api::BlockFacts;
+use hindsight_shared::payload::MEDIA_TYPE;
+use hindsight_shared::search::BlockId;
+use serde::Deserialize;
+
+use super::error::HttpError;
+use super::respond::{Caching, Parts, bytes};
+use super::state::AppState;
+use crate::query::BlockPayload;
+
+/// Most blocks in one list.
+const MOST_LISTED: u32 = 100;
+
+/// `GET /api/v1/block/{hash|height}/payload`
+pub async fn payload(
+    State(state): State<AppState>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, HttpError> {
+    let id: BlockId = id.parse()?;
+    let payload = match state.explorer.payload_in_memory(id)? {
+        Some(payload) => payload,
+        None => state.ask(move |explorer| explorer.payload(id)).await?,
+    };
+    Ok(payload_response(&headers, id, payload))
+}
+
+fn payload_response(headers: &HeaderMap, id: BlockId, payload: BlockPayload) -> Response {
+    let caching = match id {
+        BlockId::Hash(_) if payload.immutable => Caching::Immutable,
+        _ => Caching::Revalidate,
+    };
+    let mut response = bytes(headers, MEDIA_TYPE, Parts::new(payload.parts), &payload.tag, caching);
+    let name = format!("inline; filename=\"{}.hsb\"", payload.hash);
+    if let Ok(name) = HeaderValue::try_from(name) {
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+    }
+    response
+}
+
+/// `GET /api/v1/blocks/{from}/{to}/payload`: both ends included. Each block is read when the one before it has been
+/// taken, so that a slow reader holds one block and one that leaves costs nothing more.
+pub async fn range(
+    State(state): State<AppState>,
+    Path((from, to)): Path<(String, String)>,
+) -> Result<Response, HttpError> {
+    let (from, to) = (height(&from)?, height(&to)?);
+    if from > to {
+        return Err(HttpError::bad_request(format!("the range {from} to {to} ends before it starts")));
+    }
+    let tip = state.explorer.tip().and_then(|tip| tip.height);
+    if tip.is_none_or(|tip| to > tip) {
+        let tip = tip.map_or_else(|| "there is no chain yet".to_owned(), |tip| format!("the best chain ends at {tip}"));
+        return Err(HttpError::not_found(format!("the range ends at {to}: {tip}")));
+    }
+    let payloads = stream::iter(from.0..=to.0).then(move |height| {
+        let state = state.clone();
+        async move { state.ask(move |explorer| explorer.payload_or_gap(Height(height))).await }
+    });
+    // An error in mid-stream can only be told by ending without the end that chunked coding has.
+    let payloads = payloads.map_err(|error| std::io::Error::other(error.into_parts().1));
+    let parts = payloads.map_ok(|parts| stream::iter(parts.into_iter().filter(|part| !part.is_empty())));
+    let frames = parts.map_ok(|parts| parts.map(Ok::<_, std::io::Error>)).try_flatten();
+    let mut response = Body::from_stream(frames).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(response)
+}
+
+fn height(text: &str) -> Result<Height, HttpError> {
+    match text.parse()? {
+        BlockId::Height(height) => Ok(height),
+        BlockId::Hash(_) => Err(HttpError::bad_request("a range goes from height to height, not by hash")),
+    }
+}
+
+/// `GET /api/v1/block/{hash|height}`
+pub async fn facts(State(state): State<AppState>, Path(id): Path<String>) -> Result<Response, HttpError> {
+    Ok(fresh(state.explorer.block(id.parse()?)?))
+}
+
+/// `GET /api/v1/tip`
+pub async fn tip(State(state): State<AppState>) -> Result<Response, HttpError> {
+    let tip = state.explorer.tip();
+    tip.map(fresh).ok_or_else(|| HttpError::not_found("no chain has been found yet: see api/v1/status"))
+}
+
+/// Where a list starts and how long it is.
+#[derive(Debug, Deserialize)]
+pub struct ListQuery {
+    from: Option<String>,
+    count: Option<String>,
+}
+
+/// `GET /api/v1/blocks?from=&count=`: newest first.
+pub async fn list(State(state): State<AppState>, Query(query): Query<ListQuery>) -> Result<Response, HttpError> {
+    let from = query.from.as_deref().map(height).transpose()?;
+    let count = query.count.as_deref().unwrap_or("20");
+    let count = count.parse().ok().filter(|count| (1..=MOST_LISTED).contains(count)).ok_or_else(|| {
+        let count: String = count.chars().take(40).collect();
+        HttpError::bad_request(format!("'{count}' is not a count from 1 to {MOST_LISTED}"))
+    })?;
+    let blocks: Vec<BlockFacts> = state.explorer.blocks(from, usize::try_from(count).unwrap_or(usize::MAX));
+    Ok(fresh(blocks))
+}
+
+/// JSON that is true now.
+pub fn fresh(value: impl serde::Serialize) -> Response {
+    ([(header::CACHE_CONTROL, "no-cache")], Json(value)).into_response()
+}

@@ -1,0 +1,37 @@
+//! What every handler is given.
+
+use std::sync::Arc;
+
+use crate::query::{Explorer, QueryError};
+
+use super::error::HttpError;
+
+/// Who may ask, and who may read the answers from another origin.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Names that `Host` may hold besides addresses and `localhost`, in lower case and without port.
+    pub hosts: Vec<String>,
+    /// Whether pages of any origin may read every answer, not only hash-addressed bytes.
+    pub cors: bool,
+}
+
+/// Shared by all handlers.
+#[derive(Clone, Debug)]
+pub struct AppState {
+    /// Answers the questions.
+    pub explorer: Arc<Explorer>,
+    /// Who may ask.
+    pub access: Arc<Access>,
+}
+
+impl AppState {
+    /// Asks a question that may have to read files.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Explorer) -> Result<T, QueryError> + Send + 'static,
+    ) -> Result<T, HttpError> {
+        let explorer = self.explorer.clone();
+        let answer = tokio::task::spawn_blocking(move || question(&explorer)).await;
+        answer.map_err(|error| HttpError::internal(&error))?.map_err(HttpError::from)
+    }
+}

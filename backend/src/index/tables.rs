@@ -1,0 +1,15 @@
+//! Every table of the index and the version of their form.
+
+use redb::TableDefinition;
+
+/// Raised whenever a table or an entry changes its form. An index of another version is refused.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// `schema`, `magic`, `blocks`: what the index is and what it belongs to.
+pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
+
+/// Number of a `blk*.dat` → its stamp and every block in it (`entries::block_file`).
+pub const BLK_FILE_TO_RECORDS: TableDefinition<u32, &[u8]> = TableDefinition::new("blk_file_to_records");
+
+/// Number of a `rev*.dat` → its stamp and every undo record that has a block (`entries::undo_file`).
+pub const REV_FILE_TO_RECORDS: TableDefinition<u32, &[u8]> = TableDefinition::new("rev_file_to_records");

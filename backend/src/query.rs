@@ -1,0 +1,260 @@
+//! The questions that people ask, answered from the chain map and Core's files. Synchronous, values out, no HTTP.
+//!
+//! Every position is a hint: what is read there is checked (the header's hash by the source; merkle root and undo
+//! checksum here, once for each body in memory) before anybody gets to see it.
+
+use std::sync::Arc;
+
+use bitcoin::BlockHash;
+use bitcoin::p2p::Magic;
+use bytes::Bytes;
+use hindsight_shared::Height;
+use hindsight_shared::api::{BlockFacts, HeightFrom, HeightRange, Status};
+use hindsight_shared::network::NetworkExt;
+use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts};
+use hindsight_shared::prevouts::PrevoutsView;
+use hindsight_shared::search::BlockId;
+use parking_lot::RwLock;
+
+use crate::chain::{Chain, Node};
+use crate::ingest::Report;
+use crate::source::BlockSource;
+use crate::undo::UndoMap;
+
+mod bodies;
+mod error;
+mod memory;
+
+use bodies::Bodies;
+pub use bodies::Body;
+pub use error::QueryError;
+
+/// What the explorer says of itself in [`Status`].
+#[derive(Clone, Debug)]
+pub struct About {
+    /// The network's magic.
+    pub magic: Magic,
+    /// Where the blocks come from, in words.
+    pub source: String,
+    /// Whether this is the demo chain.
+    pub demo: bool,
+}
+
+/// Answers questions from many threads at once.
+#[derive(Debug)]
+pub struct Explorer {
+    chain: Arc<RwLock<Chain>>,
+    report: Arc<Report>,
+    bodies: Bodies,
+    about: About,
+}
+
+/// A payload in the three parts that it is sent as.
+#[derive(Clone, Debug)]
+pub struct BlockPayload {
+    /// Prefix, prevouts, block.
+    pub parts: [Bytes; 3],
+    /// The block.
+    pub hash: BlockHash,
+    /// A tag that changes whenever the bytes do: block hash, prevout encoding and absence, height, undo checksum.
+    pub tag: String,
+    /// Whether these bytes can never change: everything is there, checked, and the height is certain.
+    pub immutable: bool,
+}
+
+impl Explorer {
+    /// An explorer of one source. `cache_bytes` bounds the block and undo bytes that it keeps in memory.
+    pub fn new(
+        source: Arc<dyn BlockSource>,
+        (chain, undo): (Arc<RwLock<Chain>>, Arc<UndoMap>),
+        report: Arc<Report>,
+        about: About,
+        cache_bytes: u64,
+    ) -> Self {
+        let bodies = Bodies::new(source, chain.clone(), undo, cache_bytes);
+        Self { chain, report, bodies, about }
+    }
+
+    /// The best chain's last block.
+    pub fn tip(&self) -> Option<BlockFacts> {
+        let chain = self.chain.read();
+        chain.tip().map(|tip| facts(&chain, tip))
+    }
+
+    /// What the chain map knows of a block.
+    ///
+    /// # Errors
+    /// [`QueryError::NotFound`] where no such block is known.
+    pub fn block(&self, id: BlockId) -> Result<BlockFacts, QueryError> {
+        let chain = self.chain.read();
+        let node = self.node(&chain, id)?;
+        Ok(facts(&chain, node))
+    }
+
+    /// Up to `count` blocks of the best chain from `from` (without it, from the tip) downwards, across gaps.
+    pub fn blocks(&self, from: Option<Height>, count: usize) -> Vec<BlockFacts> {
+        let chain = self.chain.read();
+        let from = from.unwrap_or(Height(u32::MAX));
+        let segments = chain.best().segments().iter().rev().filter(|segment| segment.from() <= from);
+        let heights = segments.flat_map(|segment| (segment.from().0..=segment.to().min(from).0).rev());
+        heights
+            .take(count)
+            .filter_map(|height| chain.by_height(Height(height)))
+            .map(|node| facts(&chain, node))
+            .collect()
+    }
+
+    /// How the server is doing.
+    pub fn status(&self) -> Status {
+        let chain = self.chain.read();
+        let ranges =
+            chain.best().segments().iter().map(|segment| HeightRange { from: segment.from(), to: segment.to() });
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            network: chain.network().chain_name().to_owned(),
+            magic: self.about.magic.to_string(),
+            source: self.about.source.clone(),
+            demo: self.about.demo,
+            tip: chain.tip().map(|tip| facts(&chain, tip)),
+            tied_with: chain.best().tied(),
+            ranges: ranges.collect(),
+            progress: self.report.progress(),
+            unknown: [
+                "blocks that the node was told to reject or to prefer (invalidateblock, preciousblock)",
+                "headers whose blocks the node has not received",
+                "unconfirmed transactions and peers",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            warnings: self.report.warnings(),
+        }
+    }
+
+    /// Whether the blocks directory can be read.
+    pub fn reads_source(&self) -> bool {
+        self.report.reads_source()
+    }
+
+    /// The block's payload if all of it is in memory: never waits for a disk.
+    ///
+    /// # Errors
+    /// [`QueryError::NotFound`] where no such block is known.
+    pub fn payload_in_memory(&self, id: BlockId) -> Result<Option<BlockPayload>, QueryError> {
+        let node = self.node(&self.chain.read(), id)?.clone();
+        self.bodies.in_memory(&node.hash).map(|body| self.payload_of(&node, &body)).transpose()
+    }
+
+    /// The block's payload. Prevouts may be absent, with the reason in it; the block itself is there.
+    ///
+    /// # Errors
+    /// Where the block is unknown, or cannot be read whole.
+    pub fn payload(&self, id: BlockId) -> Result<BlockPayload, QueryError> {
+        let node = self.node(&self.chain.read(), id)?.clone();
+        let body = self.bodies.read(&node)?;
+        self.payload_of(&node, &body)
+    }
+
+    /// The payload at a height of a range: where the block cannot be had, one that says why.
+    ///
+    /// # Errors
+    /// None that concern a single block: only what makes going on pointless.
+    pub fn payload_or_gap(&self, height: Height) -> Result<[Bytes; 3], QueryError> {
+        let absence = match self.payload(BlockId::Height(height)) {
+            Ok(payload) => return Ok(payload.parts),
+            Err(QueryError::NotFound(_) | QueryError::Pruned(_)) => Absence::Pruned,
+            Err(QueryError::BeingWritten(_)) => Absence::NotReadYet,
+            Err(QueryError::Damaged { .. }) => Absence::Damaged,
+            Err(error) => return Err(error),
+        };
+        let gap = Payload {
+            network: self.about.magic,
+            height: Some(height),
+            kind: Kind::Block,
+            absence: Some(absence),
+            prevouts: Prevouts::Absent,
+            block: &[],
+        };
+        Ok([Bytes::copy_from_slice(&gap.prefix()?), Bytes::new(), Bytes::new()])
+    }
+
+    /// The block in consensus serialization with witnesses.
+    ///
+    /// # Errors
+    /// Where the block is unknown, or cannot be read whole.
+    pub fn block_bytes(&self, hash: BlockHash) -> Result<Bytes, QueryError> {
+        let node = self.node(&self.chain.read(), BlockId::Hash(hash))?.clone();
+        Ok(self.bodies.read(&node)?.block)
+    }
+
+    /// The spent outputs as Core's `/rest/spenttxouts/<hash>.bin` has them.
+    ///
+    /// # Errors
+    /// [`QueryError::NoUndo`] where the undo record is absent; where the block is unknown or cannot be read.
+    pub fn spent_txouts(&self, hash: BlockHash) -> Result<Bytes, QueryError> {
+        let node = self.node(&self.chain.read(), BlockId::Hash(hash))?.clone();
+        let body = self.bodies.read(&node)?;
+        match (body.absence, &body.undo) {
+            (Some(Absence::Genesis), _) => Ok(Bytes::from_static(&[1, 0])),
+            (Some(absence), _) => Err(QueryError::NoUndo { hash, absence }),
+            (None, undo) => {
+                let (undo, _) = hindsight_shared::payload::split_checksum(undo);
+                Ok(PrevoutsView::from_undo(undo)?.to_spent_txouts().into())
+            }
+        }
+    }
+
+    /// A block of the map. Inlined into one lock by its callers.
+    fn node<'a>(&self, chain: &'a Chain, id: BlockId) -> Result<&'a Node, QueryError> {
+        let node = match id {
+            BlockId::Height(height) => chain.by_height(height),
+            BlockId::Hash(hash) => chain.by_hash(&hash),
+        };
+        node.ok_or_else(|| {
+            let progress = self.report.progress();
+            if progress.complete { QueryError::NotFound(id) } else { QueryError::NotReadYet(id, progress) }
+        })
+    }
+
+    fn payload_of(&self, node: &Node, body: &Body) -> Result<BlockPayload, QueryError> {
+        let payload = Payload {
+            network: self.about.magic,
+            height: node.height,
+            kind: Kind::Block,
+            absence: body.absence,
+            prevouts: if body.undo.is_empty() { Prevouts::Absent } else { Prevouts::Undo(&body.undo) },
+            block: &body.block,
+        };
+        let prefix = payload.prefix()?;
+        let checksum: String =
+            body.undo.iter().rev().take(32).rev().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let height = node.height.map_or_else(|| "none".to_owned(), |height| height.to_string());
+        let tag = format!("{}-{}{}-{height}-{checksum}", node.hash, prefix[12], prefix[14]);
+        let immutable = node.height.is_some() && matches!(body.absence, None | Some(Absence::Genesis));
+        let parts = [Bytes::copy_from_slice(&prefix), body.undo.clone(), body.block.clone()];
+        Ok(BlockPayload { parts, hash: node.hash, tag, immutable })
+    }
+}
+
+fn facts(chain: &Chain, node: &Node) -> BlockFacts {
+    let best_chain = chain.is_best(node);
+    let height = node.height;
+    let tip = chain.tip().and_then(|tip| tip.height);
+    let above = tip.zip(height).and_then(|(tip, height)| tip.0.checked_sub(height.0));
+    let confirmations = if best_chain { above.map_or(0, |above| above.saturating_add(1)) } else { 0 };
+    let next = height.and_then(Height::next).filter(|_| best_chain).and_then(|next| chain.by_height(next));
+    let record = node.records().next();
+    BlockFacts {
+        hash: node.hash,
+        height,
+        height_from: height.map(|_| if node.linked { HeightFrom::Linked } else { HeightFrom::Bip34 }),
+        best_chain,
+        confirmations,
+        previous: node.header.prev_blockhash,
+        next: next.map(|node| node.hash),
+        time: node.header.time,
+        version: u32::from_le_bytes(node.header.version.to_consensus().to_le_bytes()),
+        bits: node.header.bits.to_consensus(),
+        size: record.map_or(0, |record| record.size),
+        tx_count: record.map_or(0, |record| record.tx_count),
+    }
+}

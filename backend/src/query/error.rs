@@ -1,0 +1,83 @@
+//! Why a question has no answer, told apart as a reader needs it: unknown, deleted by the node, damaged, or not yet.
+
+use bitcoin::BlockHash;
+use hindsight_shared::DecodeError;
+use hindsight_shared::api::Progress;
+use hindsight_shared::payload::Absence;
+use hindsight_shared::search::BlockId;
+
+use crate::source::SourceError;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// No file holds such a block, nor has one before.
+    #[error("{} is in none of the block files", name(.0))]
+    NotFound(BlockId),
+    /// It may still turn up.
+    #[error(
+        "{} has not been found yet: {} of {} block files have been read, ask again soon",
+        name(.0), .1.files_read, .1.files
+    )]
+    NotReadYet(BlockId, Progress),
+    /// The node has deleted it.
+    #[error("block {0} is known, but the node has deleted the file that held it (pruned)")]
+    Pruned(BlockHash),
+    /// Its bytes are not whole yet.
+    #[error("block {0} is just being written by the node: ask again in a moment")]
+    BeingWritten(BlockHash),
+    /// Its bytes are not what they should be.
+    #[error("block {hash} is damaged on disk: in {file} at offset {offset}: {what}")]
+    Damaged {
+        /// The block.
+        hash: BlockHash,
+        /// The file's name.
+        file: String,
+        /// Where the block starts in it.
+        offset: u32,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Its undo record is absent.
+    #[error("block {hash}: undo not available ({})", reason(*absence))]
+    NoUndo {
+        /// The block.
+        hash: BlockHash,
+        /// Why.
+        absence: Absence,
+    },
+    /// Too many bytes are on their way to readers.
+    #[error("too many blocks are being sent at once: ask again in a moment")]
+    Busy,
+    /// The files cannot be read.
+    #[error("{0}")]
+    Source(std::sync::Arc<SourceError>),
+    /// Bytes that were checked do not decode; a defect of ours.
+    #[error("{0}")]
+    Decode(#[from] DecodeError),
+}
+
+impl From<SourceError> for QueryError {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error.into())
+    }
+}
+
+fn name(id: &BlockId) -> String {
+    match id {
+        BlockId::Height(height) => format!("block {height}"),
+        BlockId::Hash(hash) => format!("block {hash}"),
+    }
+}
+
+/// Why something is absent, in words.
+pub fn reason(absence: Absence) -> &'static str {
+    match absence {
+        Absence::Genesis => "the first block spends nothing",
+        Absence::NotConnected => "the node never connected the block",
+        Absence::Pruned => "the node has deleted it",
+        Absence::Damaged => "it is damaged on disk",
+        Absence::NotReadYet => "it is just being written",
+    }
+}
