@@ -4,6 +4,7 @@ use std::fs;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{Block, Network, Witness};
+use hindsight_shared::Height;
 
 use super::support::*;
 use crate::source::{BlockSource, Found};
@@ -42,6 +43,16 @@ fn regtest_is_walked_as_core_wrote_it() {
 #[test]
 fn testnet3_is_walked_as_core_wrote_it() {
     check_fixture(testnet3(), 32);
+}
+
+/// Coinbases of regtest and, from 21,111 on, of testnet3 start with their height (BIP34); below it they say nothing.
+#[test]
+fn heights_are_told_where_the_rules_make_them_certain() {
+    for (fixture, least) in [(regtest(), 1), (testnet3(), 21_111)] {
+        let told: Vec<_> = Dir::of(fixture).walk(0).records.iter().map(|record| record.stated_height).collect();
+        let expected = (0..).take(fixture.blocks.len()).map(|height| (height >= least).then_some(Height(height)));
+        assert_eq!(told, expected.collect::<Vec<_>>());
+    }
 }
 
 #[test]
