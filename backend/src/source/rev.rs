@@ -31,17 +31,14 @@ pub(super) fn pair(
     if FileStamp::read(path)?.is_none() {
         return Ok(nothing);
     }
-    let open = || {
-        let reader = BulkReader::open(path, key, Access::Stream, reads)?;
+    let open = |access| {
+        let reader = BulkReader::open(path, key, access, reads)?;
         Ok(RevFile { rules, reader, number: blk.number, pairing: Pairing::new(files, blk), leftovers: 0 })
     };
-    let mut file = open()?;
-    let start = match known {
-        Some(known) => file.take_over(known)?,
-        None => None,
-    };
+    let mut file = open(if known.is_some() { Access::Follow } else { Access::Stream })?;
+    let start = known.map(|known| file.take_over(known)).transpose()?.flatten();
     if known.is_some() && start.is_none() {
-        file = open()?;
+        file = open(Access::Stream)?;
     }
     file.run(start.unwrap_or(0))?;
     let (rev, leftovers, hashes) = (Some(file.reader.stamp()), file.leftovers, file.pairing.hashes);

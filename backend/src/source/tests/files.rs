@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use super::support::*;
 use crate::source::bulk::{Access, BulkReader};
@@ -159,6 +160,23 @@ fn a_replaced_key_is_noticed() {
     assert!(!files.reread_key().unwrap());
     fs::remove_file(dir.blocks().join("xor.dat")).unwrap();
     assert!(files.reread_key().unwrap());
+}
+
+/// What does not fit may be half written for a minute after either file changed.
+#[test]
+fn a_file_that_changed_lately_may_be_half_written() {
+    let dir = Dir::of(regtest());
+    let files = dir.open();
+    let position = files.walk(0, None).unwrap().records[1].position;
+    let age = |kind: &str, seconds| {
+        let time = SystemTime::now() - Duration::from_secs(seconds);
+        fs::File::options().write(true).open(dir.path(kind, 0)).unwrap().set_modified(time).unwrap();
+    };
+    for (blk, rev, expected) in [(0, 0, true), (90, 0, true), (0, 90, true), (90, 90, false)] {
+        age("blk", blk);
+        age("rev", rev);
+        assert_eq!(files.is_being_written(position), expected, "{blk} {rev}");
+    }
 }
 
 /// Low files gone, one of their blocks fetched again: it is where it was put.

@@ -177,6 +177,7 @@ proptest! {
         let mut raw_rev = dir.rev(0, &[undos(&real.undos[..69]), vec![Piece::Zeros(3000)]].concat());
         let files = dir.open();
         let known = files.walk(0, None).unwrap();
+        let known_undo = files.pair(&known).unwrap();
         blk.into_iter().for_each(|mutation| mutate(&mut raw, mutation));
         rev.into_iter().for_each(|mutation| mutate(&mut raw_rev, mutation));
         fs::write(dir.path("blk", 0), &raw).unwrap();
@@ -190,6 +191,7 @@ proptest! {
         let file = files.walk(0, None).unwrap();
         check_real(&file, 0, &plain);
         prop_assert_eq!(&files.walk(0, Some(&file)).unwrap(), &file);
+        files.pair_on(&file, &known_undo).unwrap();
         for record in files.pair(&file).unwrap().records {
             let block = file.records.iter().find(|block| block.hash == record.block).unwrap();
             let undo = files.undo(&record).unwrap();

@@ -120,6 +120,19 @@ fn undo_that_fits_no_block_is_counted() {
     assert_eq!(paired.leftovers, 21 + 6);
 }
 
+/// The undo file of another node, put back from the wrong copy: nothing fits, and that is found out soon.
+#[test]
+fn undo_of_other_blocks_serves_nobody() {
+    let real = testnet3();
+    let dir = Dir::new(real.network);
+    dir.blk(0, &blocks(&real.blocks));
+    let foreign: Vec<_> =
+        real.undos.iter().map(|undo| [&undo[..undo.len() - 1], &[undo[undo.len() - 1] ^ 1]].concat()).collect();
+    dir.rev(0, &undos(&foreign));
+    let paired = dir.pair(0);
+    assert_eq!((paired.records.len(), paired.leftovers), (0, 2016));
+}
+
 /// One flipped bit anywhere in a record costs that record alone.
 #[test]
 fn damage_in_mid_file_costs_one_record() {
