@@ -175,8 +175,9 @@ impl Drop for BulkReader<'_> {
     }
 }
 
-/// Lets the calling thread yield to the node and to whoever waits for an answer.
-pub(super) fn lower_priority() {
+/// Lets the calling thread yield to the node and to whoever waits for an answer: for threads that read in bulk and for
+/// those that work on what is read. There is no way back without privileges.
+pub fn lower_priority() {
     advice::lower_priority();
 }
 

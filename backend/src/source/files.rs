@@ -15,7 +15,6 @@ use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
 
 use super::bulk::to_usize;
-use super::pair::Pairing;
 use super::rev;
 use super::walk::{FRAMING, HEADER, Rules, walk};
 use super::{
@@ -137,8 +136,21 @@ impl CoreFiles {
     /// # Errors
     /// When one of the files cannot be read.
     pub fn pair(&self, blk: &BlockFile) -> Result<UndoFile, SourceError> {
+        self.pair_rev(blk, None)
+    }
+
+    /// The same as [`Self::pair`], from what was `known` of the file before it grew: only what follows the last known
+    /// record is read, if that is still there.
+    ///
+    /// # Errors
+    /// When one of the files cannot be read.
+    pub fn pair_on(&self, blk: &BlockFile, known: &UndoFile) -> Result<UndoFile, SourceError> {
+        self.pair_rev(blk, Some(known))
+    }
+
+    fn pair_rev(&self, blk: &BlockFile, known: Option<&UndoFile>) -> Result<UndoFile, SourceError> {
         let path = self.path("rev", blk.number);
-        rev::pair(&self.rules, &path, self.obfuscation(), (blk, Pairing::new(self, blk)), &self.reads)
+        rev::pair(&self.rules, &path, self.obfuscation(), (self, blk, known), &self.reads)
     }
 
     fn path(&self, kind: &str, number: u32) -> PathBuf {

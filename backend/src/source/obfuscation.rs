@@ -97,3 +97,42 @@ impl Obfuscation {
         key
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Core's rule, byte by byte (`src/util/obfuscation.h`).
+    fn core(key: [u8; 8], offset: u64, bytes: &[u8]) -> Vec<u8> {
+        let keys = key.iter().cycle().skip(usize::try_from(offset % 8).unwrap());
+        bytes.iter().zip(keys).map(|(byte, key)| byte ^ key).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn each_byte_meets_the_key_byte_of_its_offset(
+            key: [u8; 8],
+            offset: u64,
+            bytes in prop::collection::vec(any::<u8>(), 0..100),
+        ) {
+            let mut applied = bytes.clone();
+            Obfuscation::new(key).apply(offset, &mut applied);
+            prop_assert_eq!(&applied, &core(key, offset, &bytes));
+            Obfuscation::new(key).apply(offset, &mut applied);
+            prop_assert_eq!(applied, bytes);
+        }
+
+        #[test]
+        fn raw_zeros_are_counted_to_the_first_other_byte(key: [u8; 8], offset: u64, zeros in 0..50usize, other in 1..=255u8) {
+            let obfuscation = Obfuscation::new(key);
+            let mut bytes = vec![0; zeros];
+            bytes.extend([other, 0, 0]);
+            obfuscation.apply(offset, &mut bytes);
+            prop_assert_eq!(obfuscation.unwritten(offset, &bytes), zeros);
+            prop_assert!(obfuscation.is_unwritten(offset, &bytes[..zeros]));
+            prop_assert!(!obfuscation.is_unwritten(offset, &bytes));
+        }
+    }
+}

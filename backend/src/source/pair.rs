@@ -10,12 +10,20 @@
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::BlockHash;
+use bitcoin::hashes::Hash;
 use hindsight_shared::DecodeError;
 use hindsight_shared::block::BlockView;
 use hindsight_shared::bytes::Reader;
 use hindsight_shared::prevouts::{CHECKSUM_SIZE, PrevoutsView, undo_checksum};
 
 use super::{BlockFile, BlockRecord, BlockSource, Found, Position, SourceError, UndoRecord};
+
+/// Bytes that are hashed in vain for one file at most: seconds. An undo file of another node fits nothing, and would be
+/// tried on everything.
+const PATIENCE: u64 = 1 << 30;
+
+/// Where the order is lost among blocks without spending transactions, so many are tried before all of them are hashed.
+const FEW: usize = 4;
 
 /// Whether `undo`, a payload followed by its checksum, was written for a child of `previous`.
 #[must_use]
@@ -31,11 +39,13 @@ pub(super) struct Pairing<'a> {
     by_parent: HashMap<BlockHash, Vec<usize>>,
     by_tx_count: HashMap<u32, Vec<usize>>,
     by_hash: HashMap<BlockHash, usize>,
-    /// Parents of the blocks without spending transactions, by the checksum of their undo. Made on first need.
+    /// Parents of the blocks without spending transactions, by the checksum of their undo: made when the order is lost.
     coinbase_only: Option<HashMap<[u8; CHECKSUM_SIZE], BlockHash>>,
     last: Option<BlockHash>,
     /// Checksums computed.
     pub(super) hashes: u64,
+    /// Bytes that may still be hashed in vain.
+    patience: u64,
 }
 
 struct Candidate {
@@ -43,6 +53,13 @@ struct Candidate {
     undo: Option<UndoRecord>,
     /// Whether `undo` was given to this block before all others.
     own: bool,
+}
+
+impl Candidate {
+    /// Genesis has no undo, and its parent no hash.
+    fn is_genesis(&self) -> bool {
+        self.record.header.prev_blockhash == BlockHash::all_zeros()
+    }
 }
 
 impl<'a> Pairing<'a> {
@@ -57,6 +74,7 @@ impl<'a> Pairing<'a> {
             coinbase_only: None,
             last: None,
             hashes: 0,
+            patience: PATIENCE,
         };
         // Of the same block at several positions one stands for all, a hopped-to one if there is one.
         let mut seen = HashSet::new();
@@ -76,6 +94,31 @@ impl<'a> Pairing<'a> {
         self.by_tx_count.entry(record.tx_count).or_default().push(index);
         self.by_hash.insert(record.hash, index);
         self.blocks.push(Candidate { record, undo: None, own: false });
+    }
+
+    /// Takes over what is known of the undo file, if that is all it takes: every record belongs to a block that is still
+    /// here, and no block without undo has a sibling that might share one.
+    pub(super) fn take_over(&mut self, known: &[UndoRecord]) -> bool {
+        let mut records = known.to_vec();
+        records.sort_unstable_by_key(|record| (record.position, self.by_hash.get(&record.block).copied()));
+        let mut before = None;
+        for record in records {
+            let Some(block) = self.by_hash.get(&record.block).map(|index| &mut self.blocks[*index]) else {
+                return false;
+            };
+            (block.undo, block.own) = (Some(record), before != Some(record.position));
+            (before, self.last) = (Some(record.position), Some(record.block));
+        }
+        let shares = |block: &Candidate| {
+            let siblings = self.by_parent[&block.record.header.prev_blockhash].iter().map(|i| &self.blocks[*i]);
+            siblings.filter(|sibling| sibling.record.tx_count == block.record.tx_count).any(|sibling| sibling.own)
+        };
+        !self.blocks.iter().filter(|block| block.undo.is_none()).any(shares)
+    }
+
+    /// The parent of a block of this file.
+    pub(super) fn parent(&self, block: &BlockHash) -> Option<BlockHash> {
+        self.by_hash.get(block).map(|index| self.blocks[*index].record.header.prev_blockhash)
     }
 
     /// Whether any block here could have undo that starts with these bytes, judged by its count of transactions.
@@ -115,20 +158,28 @@ impl<'a> Pairing<'a> {
     /// The parent that `sum` binds `undo` to.
     fn parent_of(&mut self, undo: &[u8], sum: &[u8; CHECKSUM_SIZE]) -> Option<BlockHash> {
         let count = tx_count(undo)?;
-        if undo == [0] {
-            return self.coinbase_only().get(sum).copied();
+        if let Some(parents) = self.coinbase_only.as_ref().filter(|_| undo == [0]) {
+            return parents.get(sum).copied();
         }
-        let mut tried = HashSet::new();
-        let mut hashes = 0;
-        let next = self.last.filter(|last| self.is_open(last, count));
-        let others = std::iter::once_with(|| self.parents(count)).flatten();
-        let parent = next.into_iter().chain(others).find(|parent| {
-            let fresh = tried.insert(*parent);
-            hashes += u64::from(fresh);
-            fresh && undo_checksum(parent, undo) == *sum
-        });
-        self.hashes += hashes;
-        parent
+        if let Some(next) = self.last.filter(|last| self.is_open(last, count)) {
+            self.hashes += 1;
+            if undo_checksum(&next, undo) == *sum {
+                return Some(next);
+            }
+        }
+        let tries = if count == 1 { FEW } else { usize::MAX };
+        let others = if self.patience > 0 { self.parents(count) } else { Vec::new() };
+        for parent in others.into_iter().take(tries) {
+            self.hashes += 1;
+            if undo_checksum(&parent, undo) == *sum {
+                return Some(parent);
+            }
+            self.patience = self.patience.saturating_sub((undo.len() + 128) as u64);
+            if self.patience == 0 {
+                break;
+            }
+        }
+        if undo == [0] { self.coinbase_only().get(sum).copied() } else { None }
     }
 
     /// Whether a child of `parent` has `count` transactions and no undo of its own yet.
@@ -137,21 +188,24 @@ impl<'a> Pairing<'a> {
         children.iter().map(|i| &self.blocks[*i]).any(|block| !block.own && block.record.tx_count == count)
     }
 
-    /// Parents of the blocks with `count` transactions and no undo of their own, the likeliest first: where a chain can
-    /// go on (behind a block that has undo, or one in another file), then all others.
+    /// Parents (other than the last match) of the blocks with `count` transactions and no undo of their own. First where
+    /// a chain can go on: behind a block that has undo, genesis, or one in another file.
     fn parents(&self, count: u32) -> Vec<BlockHash> {
         let blocks = self.by_tx_count.get(&count).map_or(&[][..], Vec::as_slice);
         let open = blocks.iter().map(|index| &self.blocks[*index]).filter(|block| !block.own);
+        let mut seen: HashSet<_> = self.last.into_iter().collect();
         let mut parents: Vec<_> = open.map(|block| block.record.header.prev_blockhash).collect();
-        parents.sort_by_key(|parent| self.by_hash.get(parent).is_some_and(|i| self.blocks[*i].undo.is_none()));
+        parents.retain(|parent| seen.insert(*parent));
+        let blocked = |block: &Candidate| block.undo.is_none() && !block.is_genesis();
+        parents.sort_by_key(|parent| self.by_hash.get(parent).is_some_and(|index| blocked(&self.blocks[*index])));
         parents
     }
 
     fn coinbase_only(&mut self) -> &HashMap<[u8; CHECKSUM_SIZE], BlockHash> {
         let (by_tx_count, blocks, hashes) = (&self.by_tx_count, &self.blocks, &mut self.hashes);
         self.coinbase_only.get_or_insert_with(|| {
-            let indices = by_tx_count.get(&1).map_or(&[][..], Vec::as_slice);
-            let parents: HashSet<_> = indices.iter().map(|i| blocks[*i].record.header.prev_blockhash).collect();
+            let open = by_tx_count.get(&1).into_iter().flatten().map(|i| &blocks[*i]).filter(|block| !block.own);
+            let parents: HashSet<_> = open.map(|block| block.record.header.prev_blockhash).collect();
             *hashes += parents.len() as u64;
             parents.into_iter().map(|parent| (undo_checksum(&parent, &[0]), parent)).collect()
         })

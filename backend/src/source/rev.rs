@@ -9,9 +9,9 @@ use std::sync::atomic::AtomicU64;
 
 use super::bulk::{Access, BulkReader, SEARCH_CHUNK, to_usize};
 use super::files::CHECKSUM;
-use super::pair::Pairing;
+use super::pair::{Pairing, verify_undo_checksum};
 use super::walk::{FRAMING, Rules};
-use super::{BlockFile, FileStamp, Obfuscation, Position, SourceError, UndoFile};
+use super::{BlockFile, CoreFiles, FileStamp, Obfuscation, Position, SourceError, UndoFile};
 
 /// No undo is larger: 24,390 inputs that spend scripts of 10,000 bytes make 245 MB.
 const MAX_UNDO: u32 = 256 << 20;
@@ -19,24 +19,30 @@ const MAX_UNDO: u32 = 256 << 20;
 /// Bytes that hold any record's framing and the count its undo starts with.
 const RECORD_HEAD: usize = 17;
 
-/// Pairs the undo file at `path` with the walked file `blk`.
+/// Pairs the undo file at `path` with a walked file; what is `known` of it is taken over if that still holds.
 pub(super) fn pair(
     rules: &Rules,
     path: &Path,
     key: Obfuscation,
-    (blk, pairing): (&BlockFile, Pairing<'_>),
+    (files, blk, known): (&CoreFiles, &BlockFile, Option<&UndoFile>),
     reads: &AtomicU64,
 ) -> Result<UndoFile, SourceError> {
-    let (number, blk) = (blk.number, blk.stamp);
-    let Some(_) = FileStamp::read(path)? else {
-        return Ok(UndoFile { number, blk, rev: None, records: Vec::new(), leftovers: 0, hashes: 0 });
+    let nothing = UndoFile { number: blk.number, blk: blk.stamp, ..UndoFile::default() };
+    if FileStamp::read(path)?.is_none() {
+        return Ok(nothing);
+    }
+    let open = |access| {
+        let reader = BulkReader::open(path, key, access, reads)?;
+        Ok(RevFile { rules, reader, number: blk.number, pairing: Pairing::new(files, blk), leftovers: 0 })
     };
-    let reader = BulkReader::open(path, key, Access::Stream, reads)?;
-    let rev = Some(reader.stamp());
-    let mut file = RevFile { rules, reader, number, pairing, leftovers: 0 };
-    file.run()?;
-    let (leftovers, hashes) = (file.leftovers, file.pairing.hashes);
-    Ok(UndoFile { number, blk, rev, records: file.pairing.into_records(), leftovers, hashes })
+    let mut file = open(if known.is_some() { Access::Follow } else { Access::Stream })?;
+    let start = known.map(|known| file.take_over(known)).transpose()?.flatten();
+    if known.is_some() && start.is_none() {
+        file = open(Access::Stream)?;
+    }
+    file.run(start.unwrap_or(0))?;
+    let (rev, leftovers, hashes) = (Some(file.reader.stamp()), file.leftovers, file.pairing.hashes);
+    Ok(UndoFile { rev, records: file.pairing.into_records(), leftovers, hashes, ..nothing })
 }
 
 struct RevFile<'a> {
@@ -55,6 +61,11 @@ struct Framed {
 }
 
 impl Framed {
+    /// Bytes of the payload and its checksum.
+    fn len(self) -> usize {
+        to_usize(u64::from(self.size) + u64::from(CHECKSUM))
+    }
+
     fn sum(self) -> u64 {
         u64::from(self.position.offset) + u64::from(self.size)
     }
@@ -65,8 +76,23 @@ impl Framed {
 }
 
 impl RevFile<'_> {
-    fn run(&mut self) -> Result<(), SourceError> {
-        let (mut pos, mut hopped) = (0, true);
+    /// Takes over what is known, if the last known record is still there. Says where to go on.
+    fn take_over(&mut self, known: &UndoFile) -> Result<Option<u64>, SourceError> {
+        let last = known.records.iter().max_by_key(|record| record.position);
+        let Some(last) = last.filter(|_| known.leftovers == 0) else { return Ok(None) };
+        let Some(parent) = self.pairing.parent(&last.block) else { return Ok(None) };
+        let start = u64::from(last.position.offset).saturating_sub(FRAMING.into());
+        let framed = self.framed(start, true)?.filter(|f| (f.position, f.size) == (last.position, last.size));
+        let Some(framed) = framed else { return Ok(None) };
+        let undo = self.reader.read(last.position.offset.into(), framed.len(), SEARCH_CHUNK)?;
+        self.pairing.hashes += 1;
+        let holds = verify_undo_checksum(&parent, undo) && self.pairing.take_over(&known.records);
+        Ok(holds.then_some(framed.end()))
+    }
+
+    /// Reads on from `start`.
+    fn run(&mut self, start: u64) -> Result<(), SourceError> {
+        let (mut pos, mut hopped) = (start, true);
         loop {
             if let Some(framed) = self.framed(pos, hopped)? {
                 let fits = self.give(framed)?;
@@ -102,16 +128,14 @@ impl RevFile<'_> {
     }
 
     fn give(&mut self, framed: Framed) -> Result<bool, SourceError> {
-        let want = to_usize(u64::from(framed.size) + u64::from(CHECKSUM));
-        let bytes = self.reader.read(framed.position.offset.into(), want, SEARCH_CHUNK)?;
+        let bytes = self.reader.read(framed.position.offset.into(), framed.len(), SEARCH_CHUNK)?;
         // The file may have been cut a moment ago.
-        if bytes.len() == want { self.pairing.give(framed.position, bytes) } else { Ok(false) }
+        if bytes.len() == framed.len() { self.pairing.give(framed.position, bytes) } else { Ok(false) }
     }
 
-    /// Whether a record may start at `pos`, or the file ends there.
+    /// Whether another record seems to start at `pos`.
     fn lands(&mut self, pos: u64) -> Result<bool, SourceError> {
-        let bytes = self.reader.read(pos, 4, SEARCH_CHUNK)?.to_vec();
-        Ok(bytes == self.rules.magic().needle() || self.reader.is_unwritten(pos, &bytes))
+        Ok(self.reader.read(pos, 4, SEARCH_CHUNK)? == self.rules.magic().needle())
     }
 
     /// Whether the checksum, which Core writes last, is not there yet.

@@ -1,9 +1,10 @@
 //! Walks one `blk*.dat`: what blocks it holds and where, without reading their bodies.
 //!
-//! Of each record 152 bytes are read (`magic | size | header | transaction count | height`) and the body is hopped over. A record
-//! is believed when its header meets its own target and that is within the network's limit, so that neither garbage nor
-//! a preallocated tail can look like one. Where hopping lands on something else, the walk searches on for the magic, as
-//! Core's `LoadExternalBlockFile` does: historical bugs and power losses left garbage and zeros between records.
+//! Of each record 152 bytes are read (`magic | size | header | transaction count | height`) and the body is hopped over.
+//! A record is believed when its header meets its own target and that is within the network's limit, so that neither
+//! garbage nor a preallocated tail can look like one. Where hopping lands on something else, the walk searches on for
+//! the magic, as Core's `LoadExternalBlockFile` does: historical bugs and power losses left garbage and zeros between
+//! records.
 
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -88,8 +89,8 @@ fn coinbase_script<'a>(mut reader: Reader<'a>) -> Option<&'a [u8]> {
         reader.take(2).ok()?;
     }
     reader.take(36).ok()?;
-    reader.compact_size().ok()?;
-    reader.take(reader.left() as u64).ok()
+    let size = reader.compact_size().ok()?;
+    reader.take(size.min(reader.left() as u64)).ok()
 }
 
 impl BlockRecord {

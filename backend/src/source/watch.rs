@@ -73,7 +73,7 @@ impl Watcher {
     }
 
     /// A watcher without events.
-    fn polling(blocks_dir: &Path) -> Result<Self, SourceError> {
+    pub(super) fn polling(blocks_dir: &Path) -> Result<Self, SourceError> {
         let seen = Seen::new(blocks_dir)?;
         let (_sender, events) = channel();
         let now = Instant::now();

@@ -151,10 +151,6 @@ impl Dir {
         }
     }
 
-    pub(super) fn root(&self) -> &Path {
-        self.temp.path()
-    }
-
     pub(super) fn blocks(&self) -> PathBuf {
         self.temp.path().join("blocks")
     }

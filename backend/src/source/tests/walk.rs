@@ -4,6 +4,7 @@ use std::fs;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{Block, Network, Witness};
+use hindsight_shared::Height;
 
 use super::support::*;
 use crate::source::{BlockSource, Found};
@@ -42,6 +43,16 @@ fn regtest_is_walked_as_core_wrote_it() {
 #[test]
 fn testnet3_is_walked_as_core_wrote_it() {
     check_fixture(testnet3(), 32);
+}
+
+/// Coinbases of regtest and, from 21,111 on, of testnet3 start with their height (BIP34); below it they say nothing.
+#[test]
+fn heights_are_told_where_the_rules_make_them_certain() {
+    for (fixture, least) in [(regtest(), 1), (testnet3(), 21_111)] {
+        let told: Vec<_> = Dir::of(fixture).walk(0).records.iter().map(|record| record.stated_height).collect();
+        let expected = (0..).take(fixture.blocks.len()).map(|height| (height >= least).then_some(Height(height)));
+        assert_eq!(told, expected.collect::<Vec<_>>());
+    }
 }
 
 #[test]
@@ -104,7 +115,7 @@ fn garbage_between_records_is_searched_over() {
     for garbage in [1, 7, 96, 97, 300_000, (1 << 20) - 4, (1 << 20) + 3] {
         let mut pieces = vec![Piece::Bytes(vec![0xfa; 5])];
         pieces.extend(blocks(&regtest().blocks[..3]));
-        pieces.push(Piece::Bytes(shuffled((0..garbage).map(|i| (i % 251) as u8).collect(), 7, 1024)));
+        pieces.push(Piece::Bytes(shuffled((0..=250).cycle().take(garbage).collect(), 7, 1024)));
         pieces.extend(blocks(&regtest().blocks[3..6]));
         dir.blk(0, &pieces);
         let file = dir.walk(0);
@@ -175,8 +186,9 @@ fn an_inscribed_record_is_only_found_where_the_framing_is_lost() {
     let lost = Piece::Bytes([&[0; 8], &carrier[..]].concat());
     dir.blk(0, &[blocks([victim]), vec![lost], blocks(after), vec![Piece::Zeros(4 << 20)]].concat());
     let file = dir.walk(0);
-    let positions: Vec<_> = file.records.iter().filter(|r| r.hash == hash(victim)).map(|r| (r.found, r.size)).collect();
-    assert_eq!(positions, [(Found::Hop, victim.len() as u32), (Found::Search, 3_000_000)]);
+    let positions = file.records.iter().filter(|record| record.hash == hash(victim));
+    let positions: Vec<_> = positions.map(|record| (record.found, record.size as usize)).collect();
+    assert_eq!(positions, [(Found::Hop, victim.len()), (Found::Search, 3_000_000)]);
     assert!(hashes(after).iter().all(|hash| found(&file).contains(hash)), "the fake's hop hides what it goes over");
 }
 
@@ -194,7 +206,7 @@ fn every_position_of_a_block_is_kept() {
 fn a_partly_written_record_is_told_when_it_is_all_there() {
     let real = &regtest().blocks;
     let dir = Dir::regtest();
-    let last = framed(Network::Regtest, real[3].len() as u32, &real[3]);
+    let last = framed(Network::Regtest, u32::try_from(real[3].len()).unwrap(), &real[3]);
     let files = dir.open();
     let mut known = None;
     for written in 0..=last.len() {
