@@ -5,9 +5,19 @@
 // module; messages posted to it at once are kept until it listens; `worker.onerror` hears if it cannot start.
 
 if (globalThis.document) {
+  setColours();
   startPage().catch(explain);
 } else {
   startWorker();
+}
+
+// Before anything is drawn, so that nobody is dazzled while the app loads.
+function setColours() {
+  try {
+    document.documentElement.dataset.theme = localStorage.getItem("theme") ?? "system";
+  } catch {
+    // Storage is forbidden: the system's colours it is.
+  }
 }
 
 async function startPage() {

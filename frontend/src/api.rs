@@ -1,0 +1,124 @@
+//! The only network. It works in a window and in a worker, reports progress, and stops when whoever asked is gone.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+use crate::number::whole;
+use hindsight_shared::api::ErrorBody;
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_name = fetch)]
+    fn fetch(url: &str, init: &web_sys::RequestInit) -> js_sys::Promise;
+
+    type Chunk;
+    #[wasm_bindgen(method, getter)]
+    fn value(this: &Chunk) -> Option<js_sys::Uint8Array>;
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+pub enum ApiError {
+    /// No server answered.
+    #[error("the server does not answer: {0}")]
+    Unreachable(String),
+    /// The server answered with an error.
+    #[error("{sentence}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The server's own sentence.
+        sentence: String,
+    },
+    /// The answer is not what it should be.
+    #[error("the answer cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// A request that stops when this is dropped.
+#[derive(Debug)]
+pub struct Abort(Option<web_sys::AbortController>);
+
+impl Abort {
+    /// For one request or several.
+    pub fn new() -> Self {
+        Self(web_sys::AbortController::new().ok())
+    }
+
+    /// What a request listens to.
+    pub fn signal(&self) -> Option<web_sys::AbortSignal> {
+        self.0.as_ref().map(web_sys::AbortController::signal)
+    }
+}
+
+impl Default for Abort {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        if let Some(controller) = &self.0 {
+            controller.abort();
+        }
+    }
+}
+
+/// Fetches a small JSON answer.
+pub async fn json<T: DeserializeOwned>(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<T, ApiError> {
+    let body = bytes(url, signal, |_, _| {}).await?;
+    serde_json::from_slice(&body).map_err(|error| ApiError::Unreadable(error.to_string()))
+}
+
+/// Fetches an answer whole, telling how many bytes are there, and of how many where the server said so.
+pub async fn bytes(
+    url: &str,
+    signal: Option<&web_sys::AbortSignal>,
+    mut progress: impl FnMut(u64, Option<u64>),
+) -> Result<Vec<u8>, ApiError> {
+    let init = web_sys::RequestInit::new();
+    init.set_signal(signal);
+    let response = JsFuture::from(fetch(url, &init)).await.map_err(|error| unreachable(&error))?;
+    let response: web_sys::Response = response.unchecked_into();
+    let body = read(&response, &mut progress).await?;
+    if response.ok() { Ok(body) } else { Err(refused(response.status(), &body)) }
+}
+
+async fn read(response: &web_sys::Response, progress: &mut impl FnMut(u64, Option<u64>)) -> Result<Vec<u8>, ApiError> {
+    // With a content coding the length is that of the coded bytes, which says nothing about these.
+    let header = |name| response.headers().get(name).ok().flatten();
+    let length = header("content-length").filter(|_| header("content-encoding").is_none());
+    let total: Option<u64> = length.and_then(|length| length.parse().ok());
+    let mut body = Vec::with_capacity(total.and_then(|total| usize::try_from(total).ok()).unwrap_or(0).min(1 << 26));
+    let Some(stream) = response.body() else { return Ok(body) };
+    let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
+    loop {
+        let chunk = JsFuture::from(reader.read()).await.map_err(|error| unreachable(&error))?;
+        let Some(chunk) = chunk.unchecked_into::<Chunk>().value() else { return Ok(body) };
+        let start = body.len();
+        body.resize(start + chunk.byte_length().try_into().unwrap_or(0), 0);
+        chunk.copy_to(&mut body[start..]);
+        progress(crate::number::wide(body.len()), total);
+    }
+}
+
+fn refused(status: u16, body: &[u8]) -> ApiError {
+    let sentence = match serde_json::from_slice::<ErrorBody>(body) {
+        Ok(body) => body.error,
+        Err(_) => ["the server answers with status ", &status.to_string()].concat(),
+    };
+    ApiError::Refused { status, sentence }
+}
+
+fn unreachable(error: &JsValue) -> ApiError {
+    let message = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
+    ApiError::Unreachable(message.unwrap_or_else(|| "the connection broke".to_owned()))
+}
+
+/// Milliseconds since a moment of [`js_sys::Date::now`].
+pub fn elapsed(since: f64) -> u32 {
+    u32::try_from(whole(js_sys::Date::now() - since)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,91 @@
+//! The browser as far as the app asks it for something: clock, storage, where the window stands.
+
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+
+use crate::number::{pixels, whole};
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    whole(js_sys::Date::now() / 1000.0)
+}
+
+/// Milliseconds since 1970.
+pub fn now_ms() -> u64 {
+    whole(js_sys::Date::now())
+}
+
+/// How many minutes east of Greenwich the reader's clock was at a time.
+pub fn minutes_east(time: u32) -> i32 {
+    let date = js_sys::Date::new(&(f64::from(time) * 1000.0).into());
+    -pixels(date.get_timezone_offset())
+}
+
+/// Reads a setting; a browser that keeps none has none.
+pub fn load(name: &str) -> Option<String> {
+    window().local_storage().ok()??.get_item(name).ok()?
+}
+
+/// Keeps a setting, where the browser does.
+pub fn save(name: &str, value: &str) {
+    if let Ok(Some(storage)) = window().local_storage() {
+        // A full or forbidden storage costs the reader a click next time, nothing more.
+        let _ = storage.set_item(name, value);
+    }
+}
+
+/// Height of the window in pixels.
+pub fn window_height() -> u32 {
+    let height = window().inner_height().ok().and_then(|height| height.as_f64());
+    u32::try_from(pixels(height.unwrap_or(800.0))).unwrap_or(800)
+}
+
+/// Whether a media query holds.
+pub fn matches(query: &str) -> bool {
+    window().match_media(query).ok().flatten().is_some_and(|list| list.matches())
+}
+
+/// Whether the page lies in the background.
+pub fn is_hidden() -> bool {
+    document().hidden()
+}
+
+/// Whether a key was meant for something else: typed into a field, pressed with a modifier, or on a button.
+pub fn is_taken(event: &web_sys::KeyboardEvent) -> bool {
+    let target = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
+    let tag = target.map(|element| element.tag_name()).unwrap_or_default();
+    let typing = matches!(tag.as_str(), "INPUT" | "TEXTAREA" | "SELECT");
+    let pressing = matches!(event.key().as_str(), "Enter" | " ") && matches!(tag.as_str(), "A" | "BUTTON" | "SUMMARY");
+    typing || pressing || event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented()
+}
+
+/// Puts the cursor into the element with this id, and selects what stands there.
+pub fn focus(id: &str) {
+    let Some(element) = document().get_element_by_id(id) else { return };
+    if let Some(input) = element.dyn_ref::<web_sys::HtmlInputElement>() {
+        input.select();
+    }
+    if let Some(element) = element.dyn_ref::<web_sys::HtmlElement>() {
+        // Focus is refused to what is hidden; then it stays where it is.
+        let _ = element.focus();
+    }
+}
+
+/// Calls back with every key pressed anywhere, as long as the caller's component stands.
+pub fn on_key(listener: impl Fn(web_sys::KeyboardEvent) + 'static) {
+    let handle = window_event_listener(leptos::ev::keydown, listener);
+    on_cleanup(move || handle.remove());
+}
+
+/// A signal that follows a media query.
+pub fn media(query: &'static str) -> RwSignal<bool> {
+    let signal = RwSignal::new(matches(query));
+    let handle = window_event_listener(leptos::ev::resize, move |_| {
+        let holds = matches(query);
+        if signal.get_untracked() != holds {
+            signal.set(holds);
+        }
+    });
+    on_cleanup(move || handle.remove());
+    signal
+}

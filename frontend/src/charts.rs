@@ -1,0 +1,5 @@
+//! Charts: geometry that is pure and tested, and views that draw it.
+
+pub mod fee_histogram;
+pub mod geometry;
+pub mod strip;

@@ -1,0 +1,40 @@
+//! A block as one row of the chain: what the chain map knows of it.
+
+use hindsight_shared::api::BlockFacts;
+use leptos::prelude::*;
+
+use super::fact::Meter;
+use super::time::Ago;
+use crate::format::{bytes, ends, group};
+use crate::number::share;
+
+/// The row.
+#[component]
+pub fn BlockRow(
+    /// The block.
+    facts: BlockFacts,
+    /// Its page.
+    href: String,
+    /// The size of the largest block shown, for the bar.
+    #[prop(into)]
+    largest: Signal<u32>,
+    /// Whether it is chosen.
+    #[prop(into)]
+    chosen: Signal<bool>,
+) -> impl IntoView {
+    let hash = facts.hash.to_string();
+    let height = facts.height.map_or_else(|| "?".to_owned(), group);
+    let size = facts.size;
+    let label = move || ["size: ", &bytes(size.into())].concat();
+    let width = Memo::new(move |_| share(size.into(), largest.get().into(), 1000));
+    view! {
+        <a class="block-row" class:chosen=chosen href=href data-test="block-row" data-hash=hash.clone()>
+            <span class="height">{height}</span>
+            <code class="block-hash" title=hash.clone()>{ends(&hash, 6, 12)}</code>
+            <span class="when"><Ago time=facts.time /></span>
+            <span class="txs">{group(facts.tx_count)} <span class="muted">{if facts.tx_count == 1 { " tx" } else { " txs" }}</span></span>
+            <span class="bytes">{bytes(size.into())}</span>
+            {move || view! { <Meter share=width.get() label=label() /> }}
+        </a>
+    }
+}

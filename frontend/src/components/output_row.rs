@@ -1,0 +1,183 @@
+//! One output of a transaction: who gets how much.
+
+use std::collections::BTreeSet;
+
+use bitcoin::Network;
+use hindsight_shared::script::{ScriptKind, address, is_unspendable};
+use leptos::html::Div;
+use leptos::prelude::*;
+use wasm_bindgen::prelude::*;
+
+use super::amount::Amount;
+use super::copy::Hash;
+use super::fact::Fact;
+use super::filters::kind_class;
+use super::script::{Piece, ScriptView, return_text};
+use super::virtual_list::ListPlace;
+use crate::format::group;
+use crate::model::tx::Output;
+
+/// Which rows of a list are open.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Opened {
+    all: bool,
+    /// The rows that differ from `all`.
+    turned: BTreeSet<usize>,
+}
+
+impl Opened {
+    /// Whether a row is open.
+    pub fn has(&self, at: usize) -> bool {
+        self.all != self.turned.contains(&at)
+    }
+
+    /// Opens a closed row and closes an open one.
+    pub fn turn(&mut self, at: usize) {
+        if !self.turned.remove(&at) {
+            self.turned.insert(at);
+        }
+    }
+
+    /// Opens all rows, or closes all.
+    pub fn turn_all(&mut self) {
+        self.all = !self.all;
+        self.turned.clear();
+    }
+}
+
+/// Who an output belongs to, as far as anybody can tell from its script.
+pub fn who(address: Option<String>, kind: ScriptKind) -> String {
+    address.unwrap_or_else(|| {
+        match kind {
+            ScriptKind::P2pk => "public key",
+            ScriptKind::Multisig => "several public keys",
+            ScriptKind::NullData => "data",
+            _ => "script without an address",
+        }
+        .to_owned()
+    })
+}
+
+/// The row.
+#[component]
+pub fn OutputRow(
+    /// Position among the outputs.
+    at: usize,
+    /// The output.
+    output: Output,
+    /// Whose addresses.
+    network: Network,
+    /// Where the list stands.
+    place: ListPlace,
+    /// Which rows are open.
+    open: RwSignal<Opened>,
+) -> impl IntoView {
+    let is_open = Memo::new(move |_| open.with(|open| open.has(at)));
+    Effect::new(move || {
+        if !is_open.get() {
+            place.stretch(at, 0);
+        }
+    });
+    let text = (output.kind == ScriptKind::NullData).then(|| return_text(&output.script));
+    let quote = text.clone().filter(|text| !text.is_empty()).map(|text| view! { <span class="quote">{text}</span> });
+    let unspendable = is_unspendable(&output.script).then(|| view! { <span class="muted">"can never be spent"</span> });
+    let kind = output.kind;
+    let title = who(address(&output.script, network), kind);
+    view! {
+        <div class="io-row" role="listitem" data-test="output" data-index=at.to_string()>
+            <button type="button" class="io-head" aria-expanded=move || is_open.get().to_string()
+                on:click=move |_| open.update(|open| open.turn(at))>
+                <span class="io-index">{group(at)}</span>
+                <span class="io-who">{title}</span>
+                <span class="io-value"><Amount value=output.value /></span>
+            </button>
+            <div class="io-line">
+                <span class=kind_class(kind)>{kind.name()}</span>
+                {quote}
+                {unspendable}
+            </div>
+            {move || is_open.get().then(|| {
+                let output = output.clone();
+                view! { <Measured at place><Details output network /></Measured> }
+            })}
+        </div>
+    }
+}
+
+#[component]
+fn Details(output: Output, network: Network) -> impl IntoView {
+    let text =
+        (output.kind == ScriptKind::NullData).then(|| return_text(&output.script)).filter(|text| !text.is_empty());
+    let address = address(&output.script, network);
+    view! {
+        {address.map(|address| view! { <dl class="facts"><Fact name="Address" wide=true><Hash text=address what="address" /></Fact></dl> })}
+        {text.map(|text| view! { <Piece name="Text" text shown=3000 /> })}
+        <ScriptView name=["scriptPubKey: ", output.kind.core_name()].concat() script=output.script />
+    }
+}
+
+/// The opened part of a row: tells the list how high it is, whenever that changes.
+#[component]
+pub fn Measured(
+    /// The row's position.
+    at: usize,
+    /// Where the list stands.
+    place: ListPlace,
+    /// What is inside.
+    children: Children,
+) -> impl IntoView {
+    let frame = NodeRef::<Div>::new();
+    let observer = StoredValue::new_local(None::<Observer>);
+    Effect::new(move || {
+        if let Some(element) = frame.get() {
+            let measured = element.clone();
+            let tell = move || place.stretch(at, u32::try_from(measured.offset_height()).unwrap_or(0));
+            tell();
+            observer.set_value(Observer::start(&element, tell));
+        }
+    });
+    on_cleanup(move || {
+        // A row that only left the window keeps its height; a closed one gives it back.
+        drop(observer.try_update_value(Option::take));
+    });
+    view! { <div class="io-details" node_ref=frame>{children()}</div> }
+}
+
+/// Watches an element's size until it is dropped.
+struct Observer {
+    observer: web_sys::ResizeObserver,
+    _tell: Closure<dyn Fn()>,
+}
+
+impl Observer {
+    fn start(element: &web_sys::Element, tell: impl Fn() + 'static) -> Option<Self> {
+        let tell = Closure::<dyn Fn()>::new(tell);
+        let observer = web_sys::ResizeObserver::new(tell.as_ref().unchecked_ref()).ok()?;
+        observer.observe(element);
+        Some(Self { observer, _tell: tell })
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        self.observer.disconnect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_open_and_close() {
+        let mut opened = Opened::default();
+        opened.turn(3);
+        assert!(opened.has(3) && !opened.has(4));
+        opened.turn_all();
+        assert!(opened.has(3) && opened.has(4));
+        opened.turn(4);
+        assert!(!opened.has(4));
+        opened.turn_all();
+        assert!(!opened.has(3) && !opened.has(4));
+    }
+}
