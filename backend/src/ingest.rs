@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::chain::{Chain, NeedsPair};
 use crate::index::{Batch, Identity, Index, Stored};
-use crate::source::{BlockFile, CoreFiles, FileStamp, ListedFile, SourceError, Watcher};
+use crate::source::{BlockFile, CoreFiles, FileStamp, ListedFile, SourceError, Watcher, lower_priority};
 use crate::undo::UndoMap;
 
 /// How long the thread sleeps before it looks whether it should stop.
@@ -158,6 +158,7 @@ impl Ingest {
 
     /// Follows the directory until `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) {
+        lower_priority();
         let mut watcher = None;
         while !stop.load(Ordering::Relaxed) {
             let outcome = self.step(&mut watcher, stop);
@@ -214,7 +215,7 @@ impl Ingest {
         for file in &listed {
             let seen = self.seen.get(&file.number);
             if seen.is_none_or(|seen| seen.blk != file.blk || seen.rev != file.rev) {
-                self.undo.forget(file.number);
+                self.undo.outdate(file.number);
             }
         }
         let unread: Vec<ListedFile> = listed.iter().filter(|file| self.must_walk(file)).copied().collect();

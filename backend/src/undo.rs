@@ -24,6 +24,8 @@ pub struct UndoMap {
 struct Cell {
     pairing: Mutex<()>,
     paired: OnceLock<Paired>,
+    /// What had been paired before the file changed: pairing goes on behind it where that is still there.
+    before: Option<UndoFile>,
 }
 
 /// A paired file whose records are sorted by block hash.
@@ -90,7 +92,10 @@ impl UndoMap {
         if cell.paired.get().is_none() {
             let file = self.chain.read().file(number);
             if let Some(file) = file {
-                let paired = self.files.pair(&file)?;
+                let paired = match &cell.before {
+                    Some(before) => self.files.pair_on(&file, before)?,
+                    None => self.files.pair(&file)?,
+                };
                 self.fresh.lock().insert(number);
                 // Only the thread that holds the lock gets here.
                 let _ = cell.paired.set(Paired::new(paired));
@@ -124,7 +129,17 @@ impl UndoMap {
         self.cells.write().insert(number, Arc::new(cell));
     }
 
-    /// Forgets a file that has changed; it is paired anew when it is next needed.
+    /// A file has changed: it is paired anew when it is next needed, from where it was left off if it only grew.
+    pub fn outdate(&self, number: u32) {
+        let mut cells = self.cells.write();
+        let Some(old) = cells.remove(&number) else { return };
+        self.fresh.lock().remove(&number);
+        if let Some(before) = old.paired.get().map(|paired| paired.0.clone()).or_else(|| old.before.clone()) {
+            cells.insert(number, Arc::new(Cell { before: Some(before), ..Cell::default() }));
+        }
+    }
+
+    /// What is known of a file has turned out to be wrong, or the file is gone.
     pub fn forget(&self, number: u32) {
         self.cells.write().remove(&number);
         self.fresh.lock().remove(&number);
