@@ -1,4 +1,4 @@
-//! Hindsight's server as a library: the data flows source → ingest → index → query → http.
+#![doc = include_str!("../README.md")]
 
 pub mod app;
 pub mod chain;
