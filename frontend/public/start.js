@@ -61,6 +61,6 @@ function explain(error) {
   console.error(error);
   const text = document.getElementById("starting") ?? document.body.appendChild(document.createElement("p"));
   text.setAttribute("role", "alert");
-  text.textContent = `Hindsight cannot start in this browser: ${error?.message ?? error}. `
+  text.textContent = `Hindsight cannot start in this browser (${error?.message ?? error}). `
     + "It needs WebAssembly and module scripts, as browsers from mid-2023 on have them. If yours does, reload the page: the app may just have been updated.";
 }

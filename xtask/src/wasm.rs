@@ -14,11 +14,12 @@ use std::process::Command;
 /// The browser's target.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
+/// Known by their own folders: Debian's plain rustc has the same programs, is older and comes without source.
 const DEBIAN: &[Package] = &[
-    Package { found: &["/usr/bin/rustc"], apt: "rustc-web", brew: "" },
-    Package { found: &["/usr/bin/cargo"], apt: "cargo-web", brew: "" },
-    Package { found: &["/usr/lib/rustlib/src/rust/library/std/Cargo.toml"], apt: "rust-web-src", brew: "" },
-    Package { found: &["/usr/bin/clippy-driver"], apt: "rust-web-clippy", brew: "" },
+    Package { found: &["/usr/share/doc/rustc-web"], apt: "rustc-web", brew: "" },
+    Package { found: &["/usr/share/doc/cargo-web"], apt: "cargo-web", brew: "" },
+    Package { found: &["/usr/share/doc/rust-web-src"], apt: "rust-web-src", brew: "" },
+    Package { found: &["/usr/share/doc/rust-web-clippy"], apt: "rust-web-clippy", brew: "" },
     Package { found: &["wasm-ld-22"], apt: "lld-22", brew: "" },
 ];
 
@@ -140,8 +141,7 @@ fn add_target() -> bool {
 }
 
 fn debian_is_there() -> bool {
-    // Debian's plain rustc is older and comes without source; it must not be taken for this one.
-    DEBIAN.iter().all(Package::is_there) && Path::new("/usr/lib/rustlib/src/rust/library/vendor").exists()
+    DEBIAN.iter().all(Package::is_there)
 }
 
 fn install_debian() -> Result<Way> {
