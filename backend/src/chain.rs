@@ -4,7 +4,7 @@
 //! bytes a block. `ingest` changes it, `query` reads it; both hold its lock for moments only, never across I/O.
 //! Linking is in `link`, the choice of the best chain in `best`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::block::Header;
 use bitcoin::{BlockHash, Network, Work};
@@ -91,6 +91,8 @@ pub struct Chain {
     by_hash: HashMap<BlockHash, NodeId>,
     /// Blocks whose parent has not been found, by that parent.
     waiting: HashMap<BlockHash, Vec<NodeId>>,
+    /// Blocks without children: the ends of all branches.
+    leaves: BTreeSet<NodeId>,
     /// The files, as last walked.
     files: HashMap<u32, WalkedFile>,
     /// Heights and work have to be computed anew.
@@ -109,6 +111,7 @@ impl Chain {
             nodes: Vec::new(),
             by_hash: HashMap::new(),
             waiting: HashMap::new(),
+            leaves: BTreeSet::new(),
             files: HashMap::new(),
             unlinked: false,
             relinked: false,

@@ -122,12 +122,12 @@ impl Chain {
         changed
     }
 
-    /// Blocks without children, by the island that they belong to: islands by greatest height, those that are linked
+    /// Leaves by the island that they belong to: islands by greatest height, those that are linked
     /// to genesis first among equals; each island's leaves by work, most first. An island without heights cannot be
     /// placed and is left out.
     fn islands(&self) -> Vec<Vec<NodeId>> {
         let mut islands: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
-        for id in self.ids().filter(|&id| self.node(id).children.is_empty() && self.node(id).height.is_some()) {
+        for &id in self.leaves.iter().filter(|&&id| self.node(id).height.is_some()) {
             islands.entry(self.node(id).root).or_default().push(id);
         }
         let mut islands: Vec<_> = islands.into_values().collect();

@@ -19,12 +19,15 @@ impl Chain {
             }
             self.nodes[index(id)].children = children;
             self.unlinked = true;
+        } else {
+            self.leaves.insert(id);
         }
         let previous = self.node(id).header.prev_blockhash;
         match self.by_hash.get(&previous).copied().filter(|_| hash != self.genesis) {
             Some(parent) => {
                 self.nodes[index(id)].parent = Some(parent);
                 self.nodes[index(parent)].children.push(id);
+                self.leaves.remove(&parent);
                 self.unlinked |= !self.count_from_parent(id, parent);
             }
             None => {
@@ -67,7 +70,7 @@ impl Chain {
         self.relinked = true;
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+    fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(NodeId)
     }
 
