@@ -129,6 +129,8 @@ pub fn push_compact_size(out: &mut Vec<u8>, value: u64) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[track_caller]
     fn check_varint(bytes: &[u8], expect: u64) {

@@ -139,6 +139,8 @@ fn stated_height(script: &[u8]) -> Option<Height> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
     fn subsidies_halve_until_nothing_is_left() {

@@ -253,6 +253,8 @@ mod tests {
     use super::*;
     use bitcoin::consensus::serialize;
     use proptest::prelude::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
 
     fn genesis() -> Vec<u8> {
         serialize(&bitcoin::blockdata::constants::genesis_block(bitcoin::Network::Bitcoin))

@@ -284,6 +284,8 @@ pub fn undo_checksum(previous: &BlockHash, undo: &[u8]) -> [u8; CHECKSUM_SIZE] {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
 
     /// Pairs of Core's `src/test/compress_tests.cpp`.
     #[test]

@@ -219,6 +219,8 @@ impl KindSet {
 mod tests {
     use super::*;
     use bitcoin::ScriptBuf;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[track_caller]
     fn check(hex: &str, kind: ScriptKind, on_mainnet: Option<&str>) {

@@ -66,6 +66,8 @@ pub fn parse_search(text: &str) -> Result<BlockId, NotABlockId> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
 
     const GENESIS: &str = "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f";
 

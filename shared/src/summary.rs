@@ -175,6 +175,8 @@ impl TxRow {
 mod tests {
     use super::*;
     use bitcoin::consensus::serialize;
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
 
     #[test]
     fn a_packed_row_returns() {
