@@ -1,0 +1,25 @@
+//! One server under load.
+
+use std::net::SocketAddr;
+
+use tempfile::TempDir;
+
+use crate::session::Server;
+
+/// A running server. Fields are dropped in order: the server ends before its directory goes.
+#[derive(Debug)]
+pub struct Contestant {
+    /// What the table calls it.
+    pub name: &'static str,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The process.
+    pub server: Server,
+    /// Its index, or its files and configuration.
+    pub _dir: TempDir,
+}
+
+/// An address on loopback that nothing listens at.
+pub fn free_address() -> std::io::Result<SocketAddr> {
+    std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()
+}
