@@ -103,9 +103,12 @@ fn row(tx: &TxView<'_>, prevouts: Option<TxPrevouts<'_>>) -> Result<TxRow, Decod
         |value: usize| u32::try_from(value).map_err(|_| DecodeError::Unknown { field: "size", value: value as u64 });
     let weight = u32::try_from(tx.weight().to_wu())
         .map_err(|_| DecodeError::Unknown { field: "weight", value: tx.weight().to_wu() })?;
+    let txid = tx.txid();
+    // Without witnesses both hashes are of the same bytes.
+    let wtxid = if tx.is_segwit() { tx.wtxid() } else { Wtxid::from_raw_hash(txid.to_raw_hash()) };
     Ok(TxRow {
-        txid: tx.txid(),
-        wtxid: tx.wtxid(),
+        txid,
+        wtxid,
         offset: tx.offset(),
         size: number(tx.size())?,
         weight,
