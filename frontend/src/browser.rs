@@ -71,6 +71,16 @@ pub fn focus(id: &str) {
     }
 }
 
+/// Puts the focus on an element without scrolling to it.
+pub fn focus_quietly(element: NodeRef<leptos::html::Div>) {
+    if let Some(element) = element.get_untracked() {
+        let options = web_sys::FocusOptions::new();
+        options.set_prevent_scroll(true);
+        // An element with a tab index takes it.
+        let _ = element.focus_with_options(&options);
+    }
+}
+
 /// Calls back with every key pressed anywhere, as long as the caller's component stands.
 pub fn on_key(listener: impl Fn(web_sys::KeyboardEvent) + 'static) {
     let handle = window_event_listener(leptos::ev::keydown, listener);

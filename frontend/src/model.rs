@@ -2,6 +2,7 @@
 //! words. Nothing here touches a browser, so all of it is tested natively.
 
 pub mod block;
+pub mod bound;
 pub mod explain;
 pub mod query;
 pub mod scroll;

@@ -4,6 +4,9 @@
 use bitcoin::{BlockHash, Txid};
 use hindsight_shared::search::BlockId;
 
+/// A link to the first page: the base itself, since an empty link would be the open page.
+pub const HOME: &str = "./";
+
 /// A page of the app.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Page {
@@ -61,10 +64,10 @@ impl Page {
         }
     }
 
-    /// A link to the page: an empty one would be the current page, so the first page's is the base itself.
+    /// A link to the page.
     pub fn href(&self) -> String {
         let path = self.path();
-        if path.is_empty() { "./".to_owned() } else { path }
+        if path.is_empty() { HOME.to_owned() } else { path }
     }
 }
 

@@ -26,7 +26,8 @@ pub fn BlockRow(
     let height = facts.height.map_or_else(|| "?".to_owned(), group);
     let size = facts.size;
     let label = move || ["size: ", &bytes(size.into())].concat();
-    let width = Memo::new(move |_| share(size.into(), largest.get().into(), 1000));
+    // Beside what a block could hold before segwit at least, so that a chain of tiny blocks does not look full.
+    let width = Memo::new(move |_| share(size.into(), largest.get().max(1_000_000).into(), 1000));
     view! {
         <a class="block-row" class:chosen=chosen href=href data-test="block-row" data-hash=hash.clone()>
             <span class="height">{height}</span>

@@ -5,7 +5,8 @@ use hindsight_shared::summary::Flags;
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
-use crate::model::query::{Column, FLAGS, Query, Side, kind_word, parse_value, value_text};
+use crate::model::bound::{Column, Side, parse_value, value_text};
+use crate::model::query::{FLAGS, Query, kind_word};
 
 /// Where the cursor goes for a find.
 pub const FIND_ID: &str = "find";

@@ -21,7 +21,7 @@ pub fn Head(
         </a>
         <header class="head">
             <div class="inner">
-                <a class="name" href="./" title="Newest blocks (h)">
+                <a class="name" href=crate::route::HOME title="Newest blocks (h)">
                     <Mark />
                     <span>"Hindsight"</span>
                 </a>

@@ -64,9 +64,9 @@ pub fn InputRow(
     let rest = (input, context);
     view! {
         <div class="io-row" role="listitem" data-test="input" data-index=at.to_string()>
+            <span class="io-index">{group(at)}</span>
             <button type="button" class="io-head" aria-expanded=move || is_open.get().to_string()
                 on:click=move |_| open.update(|open| open.turn(at))>
-                <span class="io-index">{group(at)}</span>
                 <span class="io-who">{title}</span>
                 <span class="io-value">{value}</span>
             </button>
@@ -103,9 +103,12 @@ fn second_line(input: &Input, context: &InputContext) -> AnyView {
         None => view! { <code>{outpoint}</code> }.into_any(),
     };
     let age = input.created.map(|created| {
-        let age = context.height.map(|height| count(height.saturating_sub(created.height.0).into(), "block"));
+        let age = match context.height.map(|height| height.saturating_sub(created.height.0)) {
+            Some(0) => "from this block, ".to_owned(),
+            Some(blocks) => count(blocks.into(), "block") + " old, from ",
+            None => "from ".to_owned(),
+        };
         let made = if created.coinbase { "coinbase of " } else { "" };
-        let age = age.map(|age| age + " old, ").unwrap_or_default();
         view! { <span class="muted">{age} {made} <a href=context.source_block.clone()>{group(created.height)}</a></span> }
     });
     view! { {outpoint}{age} }.into_any()

@@ -103,7 +103,7 @@ pub fn Failure(
                     "Try again"
                 </button>
                 " "
-                <a class="button" href="./">
+                <a class="button" href=crate::route::HOME>
                     "Newest blocks"
                 </a>
             </p>

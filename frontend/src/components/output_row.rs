@@ -85,9 +85,9 @@ pub fn OutputRow(
     let title = who(address(&output.script, network), kind);
     view! {
         <div class="io-row" role="listitem" data-test="output" data-index=at.to_string()>
+            <span class="io-index">{group(at)}</span>
             <button type="button" class="io-head" aria-expanded=move || is_open.get().to_string()
                 on:click=move |_| open.update(|open| open.turn(at))>
-                <span class="io-index">{group(at)}</span>
                 <span class="io-who">{title}</span>
                 <span class="io-value"><Amount value=output.value /></span>
             </button>

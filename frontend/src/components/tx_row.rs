@@ -40,22 +40,22 @@ pub fn Row(
             data-index=at.to_string()
         >
             <span class=["mark-heat ", &heat].concat() aria-hidden="true"></span>
-            <span class="index" role="cell">{group(at)}</span>
-            <a class="txid" role="cell" href=href title=txid.clone() tabindex="-1">
+            <span class="index" role="gridcell">{group(at)}</span>
+            <a class="txid" role="gridcell" href=href title=txid.clone() tabindex="-1">
                 <code>{ends(&txid, 16, 8)}</code>
             </a>
-            <span class="rate" role="cell">{rate(&row)}</span>
-            <span class="fee" role="cell">
+            <span class="rate" class:known=row.fee.is_some() role="gridcell">{rate(&row)}</span>
+            <span class="fee" role="gridcell">
                 {row.fee.map(|value| view! { <Amount value unit=false /> })}
             </span>
-            <span class="size" role="cell" title=weight>{group(row.vsize())}</span>
-            <span class="value" role="cell">
+            <span class="size" role="gridcell" title=weight>{group(row.vsize())}</span>
+            <span class="value" role="gridcell">
                 <Amount value=row.value unit=false />
             </span>
-            <span class="counts" role="cell" title="inputs → outputs">
+            <span class="counts" role="gridcell" title="inputs → outputs">
                 {group(row.inputs)} <span class="faint">" → "</span> {group(row.outputs)}
             </span>
-            <span class="kinds" role="cell">
+            <span class="kinds" role="gridcell">
                 <Kinds kinds=row.kinds flags=row.flags />
             </span>
         </div>

@@ -8,12 +8,14 @@ use leptos::prelude::*;
 use super::filters::{FIND_ID, Filters};
 use super::tx_row::{Row, occurring, row_at};
 use super::virtual_list::{ListPlace, VirtualList};
-use crate::browser::{focus, is_taken, media, on_key};
+use crate::browser::{focus, focus_quietly, is_taken, media, on_key};
 use crate::format::{bytes, count, group};
 use crate::model::block::LoadedBlock;
-use crate::model::query::{Column, Query};
+use crate::model::bound::Column;
+use crate::model::query::Query;
 use crate::model::table::{Totals, select, totals};
 use crate::number::{index, wide};
+use crate::settings::Settings;
 
 /// Pixels of a row on a desk, and on a phone, where it has two lines. The stylesheet says the same.
 const ROW: (u32, u32) = (36, 62);
@@ -60,7 +62,12 @@ pub fn TxTable(
             reveal(at);
         }
     });
-    on_key(move |event| walk(&event, order, chosen, open, change));
+    on_key(move |event| {
+        if walk(&event, order, chosen, open, change) {
+            // So that a screen reader says which row is chosen, and arrows go on from there.
+            focus_quietly(frame);
+        }
+    });
     let all = block.rows.len();
     let summing = Arc::clone(&block);
     let summary = move || order.with(|order| summary(&totals(&summing.rows, order), all));
@@ -76,7 +83,7 @@ pub fn TxTable(
             <p class="summary" role="status" data-test="summary">{summary}</p>
             <div
                 class="grid"
-                role="table"
+                role="grid"
                 tabindex="0"
                 node_ref=frame
                 aria-label="Transactions of this block"
@@ -109,20 +116,21 @@ fn summary(shown: &Totals, all: usize) -> String {
     out
 }
 
+/// Whether the key chose a row.
 fn walk(
     event: &web_sys::KeyboardEvent,
     order: Memo<Arc<Vec<u32>>>,
     chosen: RwSignal<Option<u32>>,
     open: Callback<u32>,
     change: Callback<String>,
-) {
+) -> bool {
     if event.key() == "Escape" && !event.default_prevented() {
         change.run(String::new());
         chosen.set(None);
-        return;
+        return false;
     }
     if is_taken(event) {
-        return;
+        return false;
     }
     let count = order.with_untracked(|order| order.len());
     let position =
@@ -134,25 +142,32 @@ fn walk(
         "End" => Some(count.saturating_sub(1)),
         "/" => {
             event.prevent_default();
-            return focus(FIND_ID);
+            focus(FIND_ID);
+            return false;
         }
-        "Enter" => return chosen.get_untracked().into_iter().for_each(|at| open.run(at)),
-        _ => return,
+        "Enter" => {
+            chosen.get_untracked().into_iter().for_each(|at| open.run(at));
+            return false;
+        }
+        _ => return false,
     };
     // Arrows and the like scroll the page until the reader has chosen a row.
     let letter = matches!(event.key().as_str(), "j" | "k");
     if !letter && position.is_none() {
-        return;
+        return false;
     }
     event.prevent_default();
     let at = next.filter(|_| count > 0).map(|next| next.min(count - 1));
     chosen.set(at.and_then(|at| order.with_untracked(|order| order.get(at).copied())));
+    true
 }
 
 /// The table's head: every column sorts.
 #[component]
 fn Heads(query: Memo<Query>, change: Callback<String>) -> impl IntoView {
+    let unit = expect_context::<Settings>().unit;
     let head = move |column: Column, class: &'static str, name: &'static str| {
+        let amount = matches!(column, Column::Fee | Column::Value);
         let sort = move || query.with(|query| query.sort.filter(|sort| sort.column == column));
         let state = move || match sort() {
             Some(sort) if sort.descending => "descending",
@@ -168,6 +183,7 @@ fn Heads(query: Memo<Query>, change: Callback<String>) -> impl IntoView {
             <span class=class role="columnheader" aria-sort=state>
                 <button type="button" on:click=turn data-test="sort" data-column=column.word()>
                     {name}
+                    {amount.then(|| view! { <span class="unit">{move || unit.get().name()}</span> })}
                 </button>
             </span>
         }

@@ -8,6 +8,8 @@ use std::fmt;
 use hindsight_shared::script::{KindSet, ScriptKind};
 use hindsight_shared::summary::Flags;
 
+use super::bound::{Bound, Column, Side};
+
 /// What a table is filtered and sorted by.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Query {
@@ -25,88 +27,6 @@ pub struct Query {
     pub sort: Option<Sort>,
     /// Words that mean nothing here.
     pub unknown: Vec<String>,
-}
-
-/// A column with a number in it.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Column {
-    /// Position in the block.
-    Index,
-    /// Transaction id.
-    Txid,
-    /// Fee rate; a bound is in thousandths of a satoshi per virtual byte.
-    Rate,
-    /// Fee in satoshis.
-    Fee,
-    /// Virtual bytes.
-    Size,
-    /// Sum of the outputs in satoshis.
-    Value,
-    /// Number of inputs.
-    Inputs,
-    /// Number of outputs.
-    Outputs,
-}
-
-impl Column {
-    /// Columns that can be bounded, in the order of the table.
-    pub const BOUNDED: [Self; 7] =
-        [Self::Index, Self::Rate, Self::Fee, Self::Size, Self::Value, Self::Inputs, Self::Outputs];
-
-    /// The word for it in a query.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Index => "index",
-            Self::Txid => "txid",
-            Self::Rate => "rate",
-            Self::Fee => "fee",
-            Self::Size => "size",
-            Self::Value => "value",
-            Self::Inputs => "in",
-            Self::Outputs => "out",
-        }
-    }
-
-    fn of(word: &str) -> Option<Self> {
-        Self::BOUNDED.into_iter().chain([Self::Txid]).find(|column| column.word() == word)
-    }
-}
-
-/// One side of a range.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Bound {
-    /// What is bounded.
-    pub column: Column,
-    /// On which side.
-    pub side: Side,
-    /// The number, in the column's unit.
-    pub value: u64,
-}
-
-/// Which side of a number is let through.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Side {
-    /// `>=`
-    From,
-    /// `>`
-    Above,
-    /// `<`
-    Below,
-    /// `<=`
-    UpTo,
-    /// `=`
-    Equal,
-}
-
-impl Side {
-    /// Longer signs first, so that `>=` is not read as `>`.
-    const SIGNS: [(&'static str, Self); 5] =
-        [(">=", Self::From), ("<=", Self::UpTo), (">", Self::Above), ("<", Self::Below), ("=", Self::Equal)];
-
-    /// The sign in a query.
-    pub fn sign(self) -> &'static str {
-        Self::SIGNS.iter().find(|(_, side)| *side == self).map_or("=", |(sign, _)| sign)
-    }
 }
 
 /// An order.
@@ -171,7 +91,7 @@ impl Query {
             self.kinds.insert(kind);
             return true;
         }
-        if let Some(bound) = parse_bound(word) {
+        if let Some(bound) = Bound::parse(word) {
             self.bounds.push(bound);
             return true;
         }
@@ -242,50 +162,6 @@ fn parse_sort(word: &str) -> Option<Sort> {
     Column::of(name).map(|column| Sort { column, descending })
 }
 
-fn parse_bound(word: &str) -> Option<Bound> {
-    if let Some(index) = word.strip_prefix('#') {
-        return Some(Bound { column: Column::Index, side: Side::Equal, value: index.parse().ok()? });
-    }
-    let at = word.find(['<', '>', '='])?;
-    let (name, rest) = word.split_at(at);
-    let (sign, side) = Side::SIGNS.into_iter().find(|(sign, _)| rest.starts_with(sign))?;
-    let column = Column::of(name).filter(|&column| column != Column::Txid)?;
-    Some(Bound { column, side, value: parse_value(column, &rest[sign.len()..])? })
-}
-
-/// Reads a number in a column's unit. Fee rates have up to three decimals; amounts are satoshis, or bitcoin with
-/// `btc` behind them.
-pub fn parse_value(column: Column, text: &str) -> Option<u64> {
-    match column {
-        Column::Rate => fixed(text, 3),
-        Column::Fee | Column::Value => match text.strip_suffix("btc") {
-            Some(bitcoin) => fixed(bitcoin, 8),
-            None => fixed(text.strip_suffix("sat").unwrap_or(text), 0),
-        },
-        _ => fixed(text, 0),
-    }
-}
-
-/// Writes a bound's number as [`parse_value`] reads it.
-pub fn value_text(column: Column, value: u64) -> String {
-    match column {
-        Column::Rate => crate::format::milli_short(value).replace(',', ""),
-        _ => value.to_string(),
-    }
-}
-
-/// A decimal number as an integer with `places` decimals; separators between digits are ignored.
-fn fixed(text: &str, places: usize) -> Option<u64> {
-    let text = text.replace([',', '_'], "");
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let plain = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.len() + fraction.len() == 0 || fraction.len() > places || !plain(whole) || !plain(fraction) {
-        return None;
-    }
-    let zeros = std::iter::repeat_n('0', places - fraction.len());
-    whole.chars().chain(fraction.chars()).chain(zeros).collect::<String>().parse().ok()
-}
-
 impl fmt::Display for Query {
     /// The shortest line that reads the same, unknown words last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -293,9 +169,7 @@ impl fmt::Display for Query {
         if !self.prefix.is_empty() {
             words.push(self.prefix.clone());
         }
-        for bound in &self.bounds {
-            words.push([bound.column.word(), bound.side.sign(), &value_text(bound.column, bound.value)].concat());
-        }
+        words.extend(self.bounds.iter().map(Bound::to_string));
         words.extend(self.kinds.iter().map(|kind| kind_word(kind).to_owned()));
         for (flag, word) in FLAGS {
             if self.with.contains(flag) {

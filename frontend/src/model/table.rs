@@ -5,7 +5,8 @@ use bitcoin::Txid;
 use bitcoin::hashes::Hash;
 use hindsight_shared::summary::TxRow;
 
-use super::query::{Bound, Column, Query, Side, Sort};
+use super::bound::{Bound, Column, Side};
+use super::query::{Query, Sort};
 use crate::number::narrow;
 
 /// Positions in the block of the rows that pass, in the order asked for.
@@ -152,7 +153,7 @@ mod tests {
             outputs: u32::from(first),
             value: Amount::from_sat(u64::from(first) * 10),
             fee: fee.map(Amount::from_sat),
-            kinds: KindSet::one(if first % 2 == 0 { ScriptKind::P2tr } else { ScriptKind::P2pkh }),
+            kinds: KindSet::one(if first.is_multiple_of(2) { ScriptKind::P2tr } else { ScriptKind::P2pkh }),
             flags: if fee.is_none() { Flags::COINBASE } else { Flags::SEGWIT },
         }
     }

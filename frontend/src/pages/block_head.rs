@@ -102,6 +102,11 @@ pub fn HeaderFacts(
     let full = share(block.weight, 4_000_000, 1000);
     let difficulty = header.difficulty(block.network);
     let work_title = [&group(difficulty), " times the work of the network's easiest block"].concat();
+    let (inputs, outputs) = block.rows.iter().enumerate().fold((0_u64, 0_u64), |(inputs, outputs), (at, row)| {
+        // The coinbase's one input spends nothing.
+        let spends = if at == 0 { 0 } else { u64::from(row.inputs) };
+        (inputs + spends, outputs + u64::from(row.outputs))
+    });
     let reward = block.reward();
     let text = block.coinbase_text();
     view! {
@@ -109,6 +114,8 @@ pub fn HeaderFacts(
             <dl class="facts" data-test="facts">
                 <Fact name="Time" wide=true><Moment time=header.time /></Fact>
                 <Fact name="Transactions"><span data-test="tx-count">{group(txs)}</span></Fact>
+                <Fact name="Inputs" title="Without the coinbase's"><span data-test="inputs">{group(inputs)}</span></Fact>
+                <Fact name="Outputs"><span data-test="outputs">{group(outputs)}</span></Fact>
                 <Fact name="Size"><span title=count(size, "byte") data-test="size" data-value=size.to_string()>{bytes(size)}</span></Fact>
                 <Fact name="Weight">
                     <span title=count(weight_units, "weight unit") data-test="weight" data-value=weight_units.to_string()>{weight(weight_units)}</span>

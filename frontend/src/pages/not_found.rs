@@ -11,7 +11,7 @@ pub fn NotFoundPage() -> impl IntoView {
     view! {
         <Notice tone=Tone::Error title="There is no such page" name="error">
             <p>"Blocks are under block/ followed by a height or a hash, transactions under their block."</p>
-            <p><a class="button" href="./">"Newest blocks"</a></p>
+            <p><a class="button" href=crate::route::HOME>"Newest blocks"</a></p>
         </Notice>
     }
 }
