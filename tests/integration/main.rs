@@ -1,0 +1,9 @@
+//! Everything that only shows when the rooms work together, over HTTP, on chains that Bitcoin Core's kernel wrote.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests: what cannot be is a failure, and helpers are called by tests only"
+)]
+
+mod kernel_agrees;

@@ -1,0 +1,1 @@
+//! Rules of this codebase that no compiler knows.
