@@ -1,9 +1,4 @@
-//! Hindsight's pages: fetches a block as binary, decodes, checks and shows it.
-//!
-//! One module for page and worker: whoever starts it (`public/start.js`) decides by having a window or not.
-//!
-//! `model`, `format`, `charts::geometry` and `route` are pure; `api` is the only network, `navigation` the only
-//! history; `components` take values and give views, `pages` fetch and arrange.
+#![doc = include_str!("../README.md")]
 
 pub mod api;
 pub mod app;
@@ -15,6 +10,8 @@ pub mod components;
 pub mod format;
 pub mod model;
 pub mod navigation;
+#[cfg(target_arch = "wasm32")]
+pub mod no_signing;
 pub mod number;
 pub mod pages;
 pub mod route;
