@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::chain::{Chain, NeedsPair};
 use crate::index::{Batch, Identity, Index, Stored};
-use crate::source::{BlockFile, CoreFiles, FileStamp, ListedFile, SourceError, Watcher, lower_priority};
+use crate::source::{BlockFile, CoreFiles, FileStamp, ListedFile, SourceError, Watcher};
 use crate::undo::UndoMap;
 
 /// How long the thread sleeps before it looks whether it should stop.
@@ -85,7 +85,7 @@ pub struct Ingest {
     commit_after: Option<Instant>,
     /// Files as they were when they were last read.
     seen: BTreeMap<u32, ListedFile>,
-    /// Files whose stamp was too young to be relied on.
+    /// Files of which a stamp was too young at the last look to tell the next change: they are read again until it is.
     unsettled: BTreeSet<u32>,
     published: Instant,
     publishing_took: Duration,
@@ -158,7 +158,6 @@ impl Ingest {
 
     /// Follows the directory until `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) {
-        lower_priority();
         let mut watcher = None;
         while !stop.load(Ordering::Relaxed) {
             let outcome = self.step(&mut watcher, stop);
@@ -214,7 +213,8 @@ impl Ingest {
         self.drop_vanished(&listed);
         for file in &listed {
             let seen = self.seen.get(&file.number);
-            if seen.is_none_or(|seen| seen.blk != file.blk || seen.rev != file.rev) {
+            let changed = seen.is_none_or(|seen| seen.blk != file.blk || seen.rev != file.rev);
+            if changed || self.unsettled.contains(&file.number) {
                 self.undo.outdate(file.number);
             }
         }
@@ -236,6 +236,8 @@ impl Ingest {
             }
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
+        let young = |file: &&ListedFile| !is_settled(file.blk) || file.rev.is_some_and(|rev| !is_settled(rev));
+        self.unsettled = listed.iter().filter(young).map(|file| file.number).collect();
         for file in listed {
             self.seen.entry(file.number).and_modify(|seen| seen.rev = file.rev);
         }
@@ -261,7 +263,6 @@ impl Ingest {
             tracing::info!(file = number, "a block file is gone: pruned");
             self.chain.write().remove_file(number);
             self.undo.forget(number);
-            self.unsettled.remove(&number);
             self.seen.remove(&number);
         }
     }
@@ -269,11 +270,6 @@ impl Ingest {
     /// Takes over one walked file.
     fn take(&mut self, file: BlockFile) {
         let number = file.number;
-        if is_settled(file.stamp) {
-            self.unsettled.remove(&number);
-        } else {
-            self.unsettled.insert(number);
-        }
         let seen = self.seen.entry(number).or_insert(ListedFile { number, blk: file.stamp, rev: None });
         seen.blk = file.stamp;
         self.chain.write().set_file(&file);

@@ -15,6 +15,9 @@ use super::{BlockFile, CoreFiles, ListedFile, SourceError};
 /// Files walked at the same time; each has one file open.
 const IN_FLIGHT: usize = 32;
 
+/// Up to so many files are walked on the calling thread.
+const FOLLOWED: usize = 4;
+
 /// One walked file's number, and what it holds or why it could not be walked.
 pub type Walked = (u32, Result<BlockFile, SourceError>);
 
@@ -31,7 +34,9 @@ impl CoreFiles {
         let work = Work { files: self, jobs, next: AtomicUsize::new(0) };
         thread::scope(|scope| {
             let (sender, receiver) = sync_channel(IN_FLIGHT);
-            for _ in 0..work.jobs.len().min(IN_FLIGHT) {
+            // Few files are a chain being followed: that is not worth threads, and must not wait for an idle processor.
+            let threads = if work.jobs.len() <= FOLLOWED { 0 } else { work.jobs.len().min(IN_FLIGHT) };
+            for _ in 0..threads {
                 let (work, sender) = (&work, sender.clone());
                 // Where the system has no thread left, those that run do the work.
                 let _ = thread::Builder::new().name("walk".into()).spawn_scoped(scope, move || work.send(&sender));
