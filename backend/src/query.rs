@@ -12,7 +12,6 @@ use hindsight_shared::Height;
 use hindsight_shared::api::{BlockFacts, HeightFrom, HeightRange, Status};
 use hindsight_shared::network::NetworkExt;
 use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts};
-use hindsight_shared::prevouts::PrevoutsView;
 use hindsight_shared::search::BlockId;
 use parking_lot::RwLock;
 
@@ -186,21 +185,23 @@ impl Explorer {
         Ok(self.bodies.read(&node)?.block)
     }
 
+    /// The same if it is in memory: never waits for a disk.
+    pub fn block_bytes_in_memory(&self, hash: &BlockHash) -> Option<Bytes> {
+        self.bodies.in_memory(hash).map(|body| body.block)
+    }
+
     /// The spent outputs as Core's `/rest/spenttxouts/<hash>.bin` has them.
     ///
     /// # Errors
     /// [`QueryError::NoUndo`] where the undo record is absent; where the block is unknown or cannot be read.
     pub fn spent_txouts(&self, hash: BlockHash) -> Result<Bytes, QueryError> {
         let node = self.node(&self.chain.read(), BlockId::Hash(hash))?.clone();
-        let body = self.bodies.read(&node)?;
-        match (body.absence, &body.undo) {
-            (Some(Absence::Genesis), _) => Ok(Bytes::from_static(&[1, 0])),
-            (Some(absence), _) => Err(QueryError::NoUndo { hash, absence }),
-            (None, undo) => {
-                let (undo, _) = hindsight_shared::payload::split_checksum(undo);
-                Ok(PrevoutsView::from_undo(undo)?.to_spent_txouts().into())
-            }
-        }
+        self.bodies.spent_txouts(&node)
+    }
+
+    /// The same if they are in memory: never waits for a disk.
+    pub fn spent_txouts_in_memory(&self, hash: &BlockHash) -> Option<Bytes> {
+        self.bodies.spent_txouts_in_memory(hash)
     }
 
     /// A block of the map. Inlined into one lock by its callers.

@@ -29,7 +29,10 @@ pub async fn block(
     headers: HeaderMap,
 ) -> Result<Response, RestError> {
     let hash = hash_in(&file)?;
-    let block = ask(&state, hash, move |explorer| explorer.block_bytes(hash)).await?;
+    let block = match state.explorer.block_bytes_in_memory(&hash) {
+        Some(block) => block,
+        None => ask(&state, hash, move |explorer| explorer.block_bytes(hash)).await?,
+    };
     Ok(binary(&headers, block, &hash.to_string()))
 }
 
@@ -44,7 +47,10 @@ pub async fn spent_txouts(
         return Err(RestError(StatusCode::BAD_REQUEST, text.to_owned()));
     }
     let hash = hash_in(&file)?;
-    let spent = ask(&state, hash, move |explorer| explorer.spent_txouts(hash)).await?;
+    let spent = match state.explorer.spent_txouts_in_memory(&hash) {
+        Some(spent) => spent,
+        None => ask(&state, hash, move |explorer| explorer.spent_txouts(hash)).await?,
+    };
     Ok(binary(&headers, spent, &format!("{hash}-spent")))
 }
 
