@@ -1,0 +1,129 @@
+//! Writes `seeds/`: small real blocks of the two chains that the project carries, in the form that each target reads.
+//!
+//!     cargo run --manifest-path tests/fuzz/Cargo.toml --bin seeds
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use hindsight::source::{BlockFile, BlockRecord, BlockSource, CoreFiles, Datadir, DatadirOptions};
+use hindsight_shared::Height;
+use hindsight_shared::block::BlockView;
+use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts, split_checksum};
+use hindsight_shared::prevouts::PrevoutsView;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// Larger blocks teach a fuzzer nothing more and slow it down.
+const LARGEST: u32 = 4_000;
+/// Blocks of each chain.
+const BLOCKS: usize = 10;
+
+fn main() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dir = tempfile::tempdir()?;
+    let fixture = File::open(root.join("../fixtures/regtest-kernel-206.tar.zst"))?;
+    tar::Archive::new(ruzstd::decoding::StreamingDecoder::new(fixture)?).unpack(dir.path())?;
+    let seeds = Seeds { dir: root.join("seeds") };
+    chain(&seeds, "regtest", &dir.path().join("regtest-kernel-206"))?;
+    chain(&seeds, "testnet3", &hindsight::demo::unpack(dir.path())?)?;
+    for (name, text) in [
+        ("height", "840,000"),
+        ("hash", "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f"),
+        ("number", "#5"),
+        ("words", "tip of the chain"),
+    ] {
+        seeds.write("search", name, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+struct Seeds {
+    dir: PathBuf,
+}
+
+impl Seeds {
+    fn write(&self, target: &str, name: &str, bytes: &[u8]) -> Result<()> {
+        let dir = self.dir.join(target);
+        fs::create_dir_all(&dir)?;
+        Ok(fs::write(dir.join(name), bytes)?)
+    }
+}
+
+/// Seeds of one chain: the blocks with most inputs that are small, and the first.
+fn chain(seeds: &Seeds, name: &str, datadir: &Path) -> Result<()> {
+    let options = DatadirOptions { datadir: datadir.to_owned(), ..DatadirOptions::default() };
+    let files = CoreFiles::open(Datadir::open(&options)?)?;
+    let blk = files.walk(0, None)?;
+    let rev = files.pair(&blk)?;
+    let mut small: Vec<_> = blk.records.iter().filter(|record| record.size < LARGEST).collect();
+    small.sort_by_key(|record| std::cmp::Reverse((record.tx_count, record.size)));
+    let mut scripts = BTreeSet::new();
+    for record in small.into_iter().take(BLOCKS).chain(blk.records.first()) {
+        let undo =
+            rev.records.iter().find(|undo| undo.block == record.hash).map(|undo| files.undo(undo)).transpose()?;
+        let block = files.block(record)?;
+        let height =
+            blk.records.iter().position(|other| other.hash == record.hash).and_then(|at| u32::try_from(at).ok());
+        let name = format!("{name}-{}", &record.hash.to_string()[50..]);
+        one(seeds, &name, &files, (height.map(Height), &block, undo.as_deref()))?;
+        for tx in BlockView::parse(&block)?.txs() {
+            scripts.extend(tx.outputs().map(|output| output.script.to_bytes()));
+            scripts.extend(tx.inputs().map(|input| input.script_sig.to_bytes()));
+        }
+    }
+    // One of each length: what else tells scripts apart, mutation finds.
+    let mut lengths = BTreeSet::new();
+    for script in scripts.iter().filter(|script| lengths.insert(script.len())) {
+        seeds.write("script", &format!("{name}-{}", script.len()), script)?;
+    }
+    if name == "regtest" { directory(seeds, &files, &blk) } else { Ok(()) }
+}
+
+fn one(
+    seeds: &Seeds,
+    name: &str,
+    files: &CoreFiles,
+    (height, block, undo): (Option<Height>, &[u8], Option<&[u8]>),
+) -> Result<()> {
+    let payload = Payload {
+        network: files.datadir().magic,
+        height,
+        kind: Kind::Block,
+        absence: undo.is_none().then_some(Absence::Genesis),
+        prevouts: undo.map_or(Prevouts::Absent, Prevouts::Undo),
+        block,
+    };
+    let bytes = payload.encode()?;
+    seeds.write("payload", name, &bytes)?;
+    seeds.write("summary", name, &bytes)?;
+    seeds.write("block_view", name, block)?;
+    if let Some(undo) = undo {
+        let undo = split_checksum(undo).0;
+        seeds.write("undo", name, undo)?;
+        seeds.write("undo", &format!("{name}-rest"), &PrevoutsView::from_undo(undo)?.to_spent_txouts())?;
+    }
+    Ok(())
+}
+
+/// The last blocks of a file with their undo, as `walk` reads them.
+fn directory(seeds: &Seeds, files: &CoreFiles, blk: &BlockFile) -> Result<()> {
+    let magic = files.datadir().magic.to_bytes();
+    let rev = files.pair(blk)?;
+    for (name, from, to) in [("first", 0, 4), ("some", 100, 112), ("last", blk.records.len() - 6, blk.records.len())] {
+        let records: &[BlockRecord] = &blk.records[from..to];
+        let (mut blocks, mut undos) = (Vec::new(), Vec::new());
+        for record in records {
+            blocks.extend([&magic[..], &record.size.to_le_bytes(), &files.block(record)?].concat());
+            if let Some(undo) = rev.records.iter().find(|undo| undo.block == record.hash) {
+                undos.extend([&magic[..], &undo.size.to_le_bytes(), &files.undo(undo)?].concat());
+            }
+        }
+        let length = u32::try_from(blocks.len())?.to_le_bytes();
+        for (kind, key) in [("plain", [0; 4]), ("xor", [0x3a, 0xc5, 0x91, 0x0e])] {
+            seeds.write("walk", &format!("{name}-{kind}"), &[&key[..], &length, &blocks, &undos].concat())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! One function for each decoder: whatever bytes it is given, it must not panic, and what it accepts must hold
+//! together. libFuzzer calls these functions through `fuzz_targets/`, and a plain test with what lies in `seeds/` and a
+//! bounded number of changes to it (`tests/corpus.rs`).
+
+#![forbid(unsafe_code)]
+
+pub mod block_view;
+pub mod mutate;
+pub mod payload;
+pub mod script;
+pub mod search;
+pub mod summary;
+pub mod undo;
+pub mod walk;
+
+/// A function that must hold for any bytes.
+pub type Target = fn(&[u8]);
+
+/// Every target by the name of its binary and of its folder in `seeds/`.
+pub const TARGETS: [(&str, Target); 7] = [
+    ("payload", payload::run),
+    ("undo", undo::run),
+    ("block_view", block_view::run),
+    ("summary", summary::run),
+    ("script", script::run),
+    ("search", search::run),
+    ("walk", walk::run),
+];
