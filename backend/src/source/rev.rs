@@ -35,14 +35,20 @@ pub(super) fn pair(
         let reader = BulkReader::open(path, key, access, reads)?;
         Ok(RevFile { rules, reader, number: blk.number, pairing: Pairing::new(files, blk), leftovers: 0 })
     };
-    let mut file = open(if known.is_some() { Access::Follow } else { Access::Stream })?;
-    let start = known.map(|known| file.take_over(known)).transpose()?.flatten();
-    if known.is_some() && start.is_none() {
-        file = open(Access::Stream)?;
+    if let Some(known) = known {
+        let mut file = open(Access::Follow)?;
+        if let Some(start) = file.take_over(known)? {
+            file.run(start)?;
+            let grown = file.finish(nothing.clone());
+            // A reindex writes the file anew from its start: what it has not reached yet lingers behind.
+            if grown.records.len() > known.records.len() || grown.rev == known.rev {
+                return Ok(grown);
+            }
+        }
     }
-    file.run(start.unwrap_or(0))?;
-    let (rev, leftovers, hashes) = (Some(file.reader.stamp()), file.leftovers, file.pairing.hashes);
-    Ok(UndoFile { rev, records: file.pairing.into_records(), leftovers, hashes, ..nothing })
+    let mut file = open(Access::Stream)?;
+    file.run(0)?;
+    Ok(file.finish(nothing))
 }
 
 struct RevFile<'a> {
@@ -88,6 +94,12 @@ impl RevFile<'_> {
         self.pairing.hashes += 1;
         let holds = verify_undo_checksum(&parent, undo) && self.pairing.take_over(&known.records);
         Ok(holds.then_some(framed.end()))
+    }
+
+    /// What was found, completed by `nothing` with what was known before.
+    fn finish(self, nothing: UndoFile) -> UndoFile {
+        let (rev, leftovers, hashes) = (Some(self.reader.stamp()), self.leftovers, self.pairing.hashes);
+        UndoFile { rev, records: self.pairing.into_records(), leftovers, hashes, ..nothing }
     }
 
     /// Reads on from `start`.
