@@ -22,6 +22,7 @@ mod owner;
 mod pair;
 mod pool;
 mod rev;
+mod siblings;
 mod walk;
 mod watch;
 

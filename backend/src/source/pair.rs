@@ -4,18 +4,17 @@
 //! `rev N` holds the undo of blocks in `blk N` only, in the order they were connected. So each record is tried on a
 //! child of the last match first, then on the blocks with as many transactions: about one hash a record.
 //!
-//! The checksum binds the parent alone. Of siblings that fit, the inputs of each transaction decide; siblings that
-//! agree in these too share the record, until another one turns up that fits as well.
+//! The checksum binds the parent alone. Of siblings that fit, what they spend decides ([`super::siblings`]); those that
+//! spend the same share the record, until another one turns up that fits as well.
 
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::BlockHash;
 use bitcoin::hashes::Hash;
-use hindsight_shared::DecodeError;
-use hindsight_shared::block::BlockView;
 use hindsight_shared::bytes::Reader;
 use hindsight_shared::prevouts::{CHECKSUM_SIZE, PrevoutsView, undo_checksum};
 
+use super::siblings::{Sibling, likeliest};
 use super::{BlockFile, BlockRecord, BlockSource, Found, Position, SourceError, UndoRecord};
 
 /// Bytes that are hashed in vain for one file at most: seconds. An undo file of another node fits nothing, and would be
@@ -135,16 +134,16 @@ impl<'a> Pairing<'a> {
             self.skip();
             return Ok(false);
         };
-        let Some(owner) = fitting.iter().copied().find(|index| !self.blocks[*index].own) else { return Ok(false) };
+        let Some(owner) = fitting.iter().find(|sibling| !self.blocks[sibling.index].own) else { return Ok(false) };
         let size = u32::try_from(undo.len()).unwrap_or(u32::MAX);
-        for index in fitting {
-            let block = &mut self.blocks[index];
-            if index == owner || block.undo.is_none() {
+        for sibling in fitting.iter().filter(|sibling| sibling.spent == owner.spent) {
+            let block = &mut self.blocks[sibling.index];
+            if sibling.index == owner.index || block.undo.is_none() {
                 block.undo = Some(UndoRecord { block: block.record.hash, position, size });
-                block.own = index == owner;
+                block.own = sibling.index == owner.index;
             }
         }
-        self.last = Some(self.blocks[owner].record.hash);
+        self.last = Some(self.blocks[owner.index].record.hash);
         Ok(true)
     }
 
@@ -212,22 +211,20 @@ impl<'a> Pairing<'a> {
     }
 
     /// The children of `parent` that `undo` can belong to.
-    fn fitting(&self, parent: &BlockHash, undo: &[u8]) -> Result<Vec<usize>, SourceError> {
+    fn fitting(&self, parent: &BlockHash, undo: &[u8]) -> Result<Vec<Sibling>, SourceError> {
         let children = self.by_parent.get(parent).map_or(&[][..], Vec::as_slice).iter().copied();
         let count = tx_count(undo);
-        let mut fitting: Vec<_> = children.filter(|i| Some(self.blocks[*i].record.tx_count) == count).collect();
-        if fitting.len() > 1 && undo != [0] {
-            let inputs = inputs_undone(undo).ok();
-            let mut agree = Vec::new();
-            for index in fitting {
-                let block = self.source.block(&self.blocks[index].record)?;
-                if inputs.is_some() && inputs_spent(&block).ok() == inputs {
-                    agree.push(index);
-                }
-            }
-            fitting = agree;
+        let fitting: Vec<_> = children.filter(|i| Some(self.blocks[*i].record.tx_count) == count).collect();
+        if fitting.len() < 2 || undo == [0] {
+            return Ok(fitting.into_iter().map(Sibling::only).collect());
         }
-        Ok(fitting)
+        let Ok(undo) = PrevoutsView::from_undo(undo) else { return Ok(Vec::new()) };
+        let mut siblings = Vec::new();
+        for index in fitting {
+            let block = self.source.block(&self.blocks[index].record)?;
+            siblings.extend(Sibling::new(index, &block, &undo).ok().flatten());
+        }
+        Ok(likeliest(siblings))
     }
 
     /// Assumes that a record that fits nothing was the next block's, so that the one after it is met at once again.
@@ -242,15 +239,4 @@ impl<'a> Pairing<'a> {
 /// Transactions of the block whose undo starts with these bytes: its count leaves out the coinbase.
 fn tx_count(undo: &[u8]) -> Option<u32> {
     u32::try_from(Reader::new(undo).compact_size().ok()?).ok()?.checked_add(1)
-}
-
-/// Inputs of each transaction but the coinbase, as the undo has it.
-fn inputs_undone(undo: &[u8]) -> Result<Vec<usize>, DecodeError> {
-    let view = PrevoutsView::from_undo(undo)?;
-    Ok((1..view.tx_count()).map(|index| view.tx(index).len()).collect())
-}
-
-/// Inputs of each transaction but the coinbase, as the block has it.
-fn inputs_spent(block: &[u8]) -> Result<Vec<usize>, DecodeError> {
-    Ok(BlockView::parse(block)?.txs().skip(1).map(|tx| tx.input_count()).collect())
 }
