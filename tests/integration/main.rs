@@ -7,3 +7,4 @@
 )]
 
 mod kernel_agrees;
+mod reorg;
