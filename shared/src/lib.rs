@@ -9,6 +9,7 @@ pub mod payload;
 pub mod prevouts;
 pub mod script;
 pub mod search;
+pub mod stats;
 pub mod summary;
 pub mod verify;
 

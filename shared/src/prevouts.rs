@@ -56,6 +56,23 @@ pub enum PrevoutScript<'a> {
 }
 
 impl PrevoutScript<'_> {
+    /// Bytes of the script in full.
+    pub fn len(self) -> usize {
+        match self {
+            Self::P2pkh(_) => 25,
+            Self::P2sh(_) => 23,
+            Self::P2pkCompressed(..) => 35,
+            Self::P2pkUncompressed(..) => 67,
+            Self::Raw(bytes) => bytes.len(),
+            Self::Oversized => 1,
+        }
+    }
+
+    /// Whether the script holds nothing.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
     /// The script in full. A key that is not on the curve gives an empty script, as in Core.
     pub fn to_script(self) -> ScriptBuf {
         match self {
