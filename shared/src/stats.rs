@@ -4,6 +4,7 @@
 //! answers (whole satoshis per virtual byte, truncated), `exact` keeps the fractions, of single transactions and of the
 //! packages that they were mined in. Integers only: what a share or a mean is, is for the reader to divide.
 
+pub mod content;
 pub mod core;
 pub mod exact;
 pub mod package;
