@@ -7,4 +7,6 @@
 pub mod content;
 pub mod core;
 pub mod exact;
+pub mod miner;
 pub mod package;
+pub mod row;

@@ -185,18 +185,25 @@ impl CoreStats {
     }
 
     fn finish(&mut self, mut fees: Vec<u64>, mut sizes: Vec<u64>, mut rates: Vec<(u64, u64)>) {
-        let count = fees.len() as u64;
         fees.sort_unstable();
         sizes.sort_unstable();
         rates.sort_unstable();
-        self.avgfee = self.totalfee.checked_div(count).unwrap_or(0);
-        self.avgfeerate = rate(self.totalfee, self.total_weight);
-        self.avgtxsize = self.total_size.checked_div(count).unwrap_or(0);
+        self.fill_means();
         (self.minfee, self.maxfee, self.medianfee) = spread(&fees);
         (self.mintxsize, self.maxtxsize, self.mediantxsize) = spread(&sizes);
         self.minfeerate = rates.first().map_or(0, |&(rate, _)| rate);
         self.maxfeerate = rates.last().map_or(0, |&(rate, _)| rate);
         self.feerate_percentiles = percentiles(&rates, self.total_weight);
+    }
+}
+
+impl CoreStats {
+    /// Computes the means from the sums.
+    pub(super) fn fill_means(&mut self) {
+        let count = self.txs.saturating_sub(1);
+        self.avgfee = self.totalfee.checked_div(count).unwrap_or(0);
+        self.avgfeerate = rate(self.totalfee, self.total_weight);
+        self.avgtxsize = self.total_size.checked_div(count).unwrap_or(0);
     }
 }
 
