@@ -165,6 +165,22 @@ impl Chain {
         node.height.and_then(|height| self.by_height(height)).is_some_and(|best| best.hash == node.hash)
     }
 
+    /// Median of the times of a block and its ten nearest ancestors (Core's `GetMedianTimePast`); `None` where one of
+    /// those is missing.
+    pub fn median_time(&self, node: &Node) -> Option<u32> {
+        let mut times = Vec::with_capacity(11);
+        let mut next = Some(node);
+        while let Some(node) = next.filter(|_| times.len() < 11) {
+            times.push(node.header.time);
+            next = node.parent.map(|parent| self.node(parent));
+            if next.is_none() && !self.is_genesis(node) && times.len() < 11 {
+                return None;
+            }
+        }
+        times.sort_unstable();
+        times.get(times.len() / 2).copied()
+    }
+
     /// Whether a block is the first of all.
     pub fn is_genesis(&self, node: &Node) -> bool {
         node.hash == self.genesis

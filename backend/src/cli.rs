@@ -10,10 +10,11 @@ use clap::{Args, Parser, Subcommand};
 use hindsight::app::{App, Options};
 use hindsight::http::{Access, AppState, Limits, router, serve};
 use hindsight::source::{CoreFiles, Datadir, DatadirOptions};
+use hindsight_shared::stats::core::UtxoOverhead;
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{Config, ServerArgs, SourceArgs, default_listen};
+use crate::config::{Config, DEFAULT_CORE_COMPAT, ServerArgs, SourceArgs, default_listen};
 
 /// A Bitcoin block explorer for your own node
 ///
@@ -98,6 +99,7 @@ fn demo(args: ServerArgs) -> Result<ExitCode> {
         listen: args.listen.unwrap_or_else(default_listen),
         hosts: args.host.iter().map(|host| host.to_ascii_lowercase()).collect(),
         cors: args.cors,
+        core_compat: args.core_compat.unwrap_or(DEFAULT_CORE_COMPAT),
         cache_bytes: u64::from(args.cache.unwrap_or(64)) << 20,
     };
     let options = Options {
@@ -118,7 +120,11 @@ fn serve_app(options: &Options, config: &Config) -> Result<ExitCode> {
         let app = App::open(options)?;
         let state = AppState {
             explorer: app.explorer.clone(),
-            access: Arc::new(Access { hosts: config.hosts.clone(), cors: config.cors }),
+            access: Arc::new(Access {
+                hosts: config.hosts.clone(),
+                cors: config.cors,
+                core_compat: UtxoOverhead::of_release(config.core_compat),
+            }),
         };
         println!("Hindsight serves {} at http://{}/", app.datadir.blocks_dir.display(), listener.local_addr()?);
         serve(listener, router(state), Limits::default(), stopped()).await?;

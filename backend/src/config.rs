@@ -47,6 +47,9 @@ pub struct ServerArgs {
     /// Let pages of other origins read every answer, not only bytes that are named by a block hash
     #[arg(long, env = "HINDSIGHT_CORS")]
     pub cors: bool,
+    /// Release of Bitcoin Core whose getblockstats to equal, where it matters: up to 31, or later [default: 32]
+    #[arg(long, value_name = "RELEASE", env = "HINDSIGHT_CORE_COMPAT")]
+    pub core_compat: Option<u32>,
     /// Memory for blocks that have been asked for, in MiB [default: 256]
     #[arg(long, value_name = "MIB", env = "HINDSIGHT_CACHE")]
     pub cache: Option<u32>,
@@ -64,6 +67,7 @@ struct File {
     listen: Option<SocketAddr>,
     host: Vec<String>,
     cors: bool,
+    core_compat: Option<u32>,
     cache: Option<u32>,
 }
 
@@ -80,6 +84,8 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// Whether every answer may be read from other origins.
     pub cors: bool,
+    /// Release of Bitcoin Core whose statistics to equal.
+    pub core_compat: u32,
     /// Bytes of blocks to keep.
     pub cache_bytes: u64,
 }
@@ -109,6 +115,7 @@ impl Config {
             listen: server.listen.or(file.listen).unwrap_or_else(default_listen),
             hosts,
             cors: server.cors || file.cors,
+            core_compat: server.core_compat.or(file.core_compat).unwrap_or(DEFAULT_CORE_COMPAT),
             cache_bytes: u64::from(server.cache.or(file.cache).unwrap_or(256)) << 20,
         })
     }
@@ -139,6 +146,9 @@ fn network(name: &str) -> Result<Network> {
         other => bail!("'{other}' is no network: main, test, testnet4, signet or regtest"),
     })
 }
+
+/// The release that follows the newest one.
+pub const DEFAULT_CORE_COMPAT: u32 = 32;
 
 /// The port is nobody else's habit.
 pub fn default_listen() -> SocketAddr {

@@ -15,6 +15,8 @@ mod respond;
 mod rest;
 mod server;
 mod state;
+mod stats;
+mod stats_json;
 mod status;
 mod web_app;
 
@@ -26,6 +28,7 @@ pub fn router(state: AppState) -> Router {
     Router::new()
         .route("/api/v1/block/{id}", get(blocks::facts))
         .route("/api/v1/block/{id}/payload", get(blocks::payload))
+        .route("/api/v1/block/{id}/stats", get(stats::stats))
         .route("/api/v1/blocks", get(blocks::list))
         .route("/api/v1/blocks/{from}/{to}/payload", get(blocks::range))
         .route("/api/v1/tip", get(blocks::tip))

@@ -10,9 +10,12 @@ use bitcoin::p2p::Magic;
 use bytes::Bytes;
 use hindsight_shared::Height;
 use hindsight_shared::api::{BlockFacts, HeightFrom, HeightRange, Status};
+use hindsight_shared::block::BlockView;
 use hindsight_shared::network::NetworkExt;
 use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts};
 use hindsight_shared::search::BlockId;
+use hindsight_shared::stats::miner;
+use hindsight_shared::stats::row::Summary;
 use parking_lot::RwLock;
 
 use crate::chain::{Chain, Node};
@@ -46,6 +49,17 @@ pub struct Explorer {
     report: Arc<Report>,
     bodies: Bodies,
     about: About,
+}
+
+/// A block's statistics with what the block alone does not tell.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockStats {
+    /// What is computed from the block and its prevouts.
+    pub summary: Summary,
+    /// Median time past of this block, as Core's `mediantime`; `None` where ancestors are missing.
+    pub median_time: Option<u32>,
+    /// The pool whose tag is in the coinbase.
+    pub miner: Option<&'static str>,
 }
 
 /// A payload in the three parts that it is sent as.
@@ -174,6 +188,32 @@ impl Explorer {
             block: &[],
         };
         Ok([Bytes::copy_from_slice(&gap.prefix()?), Bytes::new(), Bytes::new()])
+    }
+
+    /// Everything that is computed of a block.
+    ///
+    /// # Errors
+    /// [`QueryError::NoUndo`] where the spent outputs are absent, [`QueryError::NoHeight`] where the height is unknown;
+    /// where the block is unknown or cannot be read.
+    pub fn stats(&self, id: BlockId) -> Result<BlockStats, QueryError> {
+        let (node, median_time) = {
+            let chain = self.chain.read();
+            let node = self.node(&chain, id)?;
+            (node.clone(), chain.median_time(node))
+        };
+        let height = node.height.ok_or(QueryError::NoHeight(node.hash))?;
+        let body = self.bodies.read(&node)?;
+        if let Some(absence) = body.absence.filter(|&absence| absence != Absence::Genesis) {
+            return Err(QueryError::NoUndo { hash: node.hash, absence });
+        }
+        let block = BlockView::parse(&body.block)?;
+        let (undo, _) = hindsight_shared::payload::split_checksum(&body.undo);
+        let prevouts = (!undo.is_empty()).then(|| PrevoutsView::from_undo(undo)).transpose()?;
+        let network = self.chain.read().network();
+        let summary = Summary::compute(network, height, &block, prevouts.as_ref())?;
+        let coinbase = block.tx(0).and_then(|tx| tx.inputs().next());
+        let miner = coinbase.and_then(|input| miner::name(input.script_sig.as_bytes()));
+        Ok(BlockStats { summary, median_time, miner })
     }
 
     /// The block in consensus serialization with witnesses.

@@ -104,7 +104,7 @@ mod tests {
 
     #[track_caller]
     fn check(host: &str, allowed: bool) {
-        let access = Access { hosts: vec!["explorer.example".into()], cors: false };
+        let access = Access { hosts: vec!["explorer.example".into()], ..Access::default() };
         let mut request = Request::new(axum::body::Body::empty());
         request.headers_mut().insert(header::HOST, HeaderValue::from_bytes(host.as_bytes()).unwrap());
         assert_eq!(foreign_host(&access, &request).is_none(), allowed, "{host}");

@@ -96,7 +96,9 @@ async fn ask(
 
 fn rest_error(hash: BlockHash, error: &QueryError) -> RestError {
     match error {
-        QueryError::NotFound(_) => RestError(StatusCode::NOT_FOUND, format!("{hash} not found")),
+        QueryError::NotFound(_) | QueryError::NoHeight(_) => {
+            RestError(StatusCode::NOT_FOUND, format!("{hash} not found"))
+        }
         QueryError::Pruned(_) => RestError(StatusCode::NOT_FOUND, format!("{hash} not available (pruned data)")),
         QueryError::NoUndo { absence: Absence::NotReadYet, .. } | QueryError::BeingWritten(_) | QueryError::Busy => {
             unavailable(error)

@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
+use hindsight_shared::stats::core::UtxoOverhead;
+
 use crate::query::{Explorer, QueryError};
 
 use super::error::HttpError;
 
-/// Who may ask, and who may read the answers from another origin.
+/// What the operator has decided: who may ask, who may read the answers from another origin, whose definitions hold.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     /// Names that `Host` may hold besides addresses and `localhost`, in lower case and without port.
     pub hosts: Vec<String>,
     /// Whether pages of any origin may read every answer, not only hash-addressed bytes.
     pub cors: bool,
+    /// The release of Bitcoin Core whose statistics are answered where a request names none.
+    pub core_compat: UtxoOverhead,
 }
 
 /// Shared by all handlers.

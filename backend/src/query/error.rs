@@ -47,6 +47,9 @@ pub enum QueryError {
         /// Why.
         absence: Absence,
     },
+    /// Its height, and with it the subsidy, is not known.
+    #[error("block {0}: its height is not known, because its ancestors are in none of the block files")]
+    NoHeight(BlockHash),
     /// Too many bytes are on their way to readers.
     #[error("too many blocks are being sent at once: ask again in a moment")]
     Busy,

@@ -94,6 +94,11 @@ pub enum UtxoOverhead {
 }
 
 impl UtxoOverhead {
+    /// The overhead of a release, by its first number.
+    pub const fn of_release(release: u32) -> Self {
+        if release <= 31 { Self::FortyOne } else { Self::Forty }
+    }
+
     const fn bytes(self) -> i128 {
         match self {
             Self::Forty => 40,
