@@ -18,6 +18,7 @@ mod state;
 mod stats;
 mod stats_json;
 mod status;
+mod transactions;
 mod web_app;
 
 pub use server::{Limits, serve};
@@ -29,6 +30,7 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/block/{id}", get(blocks::facts))
         .route("/api/v1/block/{id}/payload", get(blocks::payload))
         .route("/api/v1/block/{id}/stats", get(stats::stats))
+        .route("/api/v1/block/{id}/tx/{tx}", get(transactions::transaction))
         .route("/api/v1/blocks", get(blocks::list))
         .route("/api/v1/blocks/{from}/{to}/payload", get(blocks::range))
         .route("/api/v1/tip", get(blocks::tip))

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use bitcoin::BlockHash;
 use bitcoin::p2p::Magic;
+use bitcoin::{BlockHash, Txid};
 use bytes::Bytes;
 use hindsight_shared::Height;
 use hindsight_shared::api::{BlockFacts, HeightFrom, HeightRange, Status};
@@ -16,6 +16,7 @@ use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts};
 use hindsight_shared::search::BlockId;
 use hindsight_shared::stats::miner;
 use hindsight_shared::stats::row::Summary;
+use hindsight_shared::tx_payload::TxPayload;
 use parking_lot::RwLock;
 
 use crate::chain::{Chain, Node};
@@ -49,6 +50,26 @@ pub struct Explorer {
     report: Arc<Report>,
     bodies: Bodies,
     about: About,
+}
+
+/// A transaction named within its block.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TxInBlock {
+    /// By its place, from 0.
+    Index(usize),
+    /// By its id.
+    Txid(Txid),
+}
+
+/// An encoded [`TxPayload`].
+#[derive(Clone, Debug)]
+pub struct TxAnswer {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// A tag that changes whenever the bytes do.
+    pub tag: String,
+    /// Whether these bytes can never change.
+    pub immutable: bool,
 }
 
 /// A block's statistics with what the block alone does not tell.
@@ -190,6 +211,35 @@ impl Explorer {
         Ok([Bytes::copy_from_slice(&gap.prefix()?), Bytes::new(), Bytes::new()])
     }
 
+    /// One transaction of a block with what it spends.
+    ///
+    /// # Errors
+    /// [`QueryError::NoTransaction`] where the block holds no such one; where the block is unknown or cannot be read.
+    pub fn transaction(&self, id: BlockId, which: TxInBlock) -> Result<TxAnswer, QueryError> {
+        let node = self.node(&self.chain.read(), id)?.clone();
+        let body = self.bodies.read(&node)?;
+        let block = BlockView::parse(&body.block)?;
+        let index = match which {
+            TxInBlock::Index(index) => Some(index),
+            TxInBlock::Txid(txid) => block.txs().position(|tx| tx.txid() == txid),
+        };
+        let missing = || QueryError::NoTransaction { block: node.hash, which };
+        let (index, tx) = index.and_then(|index| Some((index, block.tx(index)?))).ok_or_else(missing)?;
+        let (undo, _) = hindsight_shared::payload::split_checksum(&body.undo);
+        let prevouts = (!undo.is_empty()).then(|| PrevoutsView::from_undo(undo)).transpose()?;
+        let payload = TxPayload {
+            network: self.about.magic,
+            height: node.height,
+            absence: body.absence.filter(|_| index > 0),
+            index: u32::try_from(index).unwrap_or(u32::MAX),
+            block: node.hash,
+            prevouts: prevouts.as_ref().map_or(&[], |prevouts| prevouts.tx_undo(index)),
+            tx: tx.bytes(),
+        };
+        let immutable = node.height.is_some() && payload.absence.is_none();
+        Ok(TxAnswer { bytes: payload.encode()?.into(), tag: format!("{}-{index}", self.tag(&node, &body)), immutable })
+    }
+
     /// Everything that is computed of a block.
     ///
     /// # Errors
@@ -256,6 +306,15 @@ impl Explorer {
         })
     }
 
+    /// Block hash, absence, height, and the first bytes of the undo checksum.
+    fn tag(&self, node: &Node, body: &Body) -> String {
+        let (_, checksum) = hindsight_shared::payload::split_checksum(&body.undo);
+        let checksum: String = checksum.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let absence = body.absence.map_or_else(|| "whole".to_owned(), |absence| format!("{absence:?}").to_lowercase());
+        let height = node.height.map_or_else(|| "none".to_owned(), |height| height.to_string());
+        format!("{}-{absence}-{height}-{checksum}", node.hash)
+    }
+
     fn payload_of(&self, node: &Node, body: &Body) -> Result<BlockPayload, QueryError> {
         let payload = Payload {
             network: self.about.magic,
@@ -266,10 +325,7 @@ impl Explorer {
             block: &body.block,
         };
         let prefix = payload.prefix()?;
-        let checksum: String =
-            body.undo.iter().rev().take(32).rev().take(8).map(|byte| format!("{byte:02x}")).collect();
-        let height = node.height.map_or_else(|| "none".to_owned(), |height| height.to_string());
-        let tag = format!("{}-{}{}-{height}-{checksum}", node.hash, prefix[12], prefix[14]);
+        let tag = self.tag(node, body);
         let immutable = node.height.is_some() && matches!(body.absence, None | Some(Absence::Genesis));
         let parts = [Bytes::copy_from_slice(&prefix), body.undo.clone(), body.block.clone()];
         Ok(BlockPayload { parts, hash: node.hash, tag, immutable })

@@ -11,6 +11,7 @@ pub mod script;
 pub mod search;
 pub mod stats;
 pub mod summary;
+pub mod tx_payload;
 pub mod verify;
 
 pub use error::DecodeError;

@@ -75,17 +75,19 @@ pub enum Absence {
 }
 
 impl Absence {
-    const fn code(self) -> u8 {
-        match self {
-            Self::Genesis => 1,
-            Self::NotConnected => 2,
-            Self::Pruned => 3,
-            Self::Damaged => 4,
-            Self::NotReadYet => 5,
+    /// The code that stands for a reason in every format; 0 for none.
+    pub(crate) const fn to_code(absence: Option<Self>) -> u8 {
+        match absence {
+            None => 0,
+            Some(Self::Genesis) => 1,
+            Some(Self::NotConnected) => 2,
+            Some(Self::Pruned) => 3,
+            Some(Self::Damaged) => 4,
+            Some(Self::NotReadYet) => 5,
         }
     }
 
-    fn from_code(code: u8) -> Result<Option<Self>, DecodeError> {
+    pub(crate) fn from_code(code: u8) -> Result<Option<Self>, DecodeError> {
         Ok(Some(match code {
             0 => return Ok(None),
             1 => Self::Genesis,
@@ -211,7 +213,7 @@ impl<'a> Payload<'a> {
         prefix[8..12].copy_from_slice(&self.height.map_or(UNKNOWN_HEIGHT, |height| height.0).to_le_bytes());
         prefix[12] = encoding;
         prefix[13] = u8::from(self.kind == Kind::Projected);
-        prefix[14] = self.absence.map_or(0, Absence::code);
+        prefix[14] = Absence::to_code(self.absence);
         prefix[16..20].copy_from_slice(&size("prevouts length", prevouts)?.to_le_bytes());
         prefix[20..24].copy_from_slice(&size("block length", self.block)?.to_le_bytes());
         Ok(prefix)

@@ -160,6 +160,16 @@ impl<'a> PrevoutsView<'a> {
         offset.map_or_else(|| TxPrevouts::empty(self.form), |&offset| self.tx_at(offset))
     }
 
+    /// The bytes of one transaction's list in an undo record: a count, then each prevout. Empty for the coinbase, for an
+    /// index beyond the block, and where the prevouts came as spenttxouts.
+    pub fn tx_undo(&self, index: usize) -> &'a [u8] {
+        let start = index.checked_sub(1).and_then(|index| self.offsets.get(index));
+        let Some(&start) = start.filter(|_| self.form == Form::Undo) else { return &[] };
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        let end = self.offsets.get(index).and_then(|&end| usize::try_from(end).ok()).unwrap_or(self.bytes.len());
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+
     fn tx_at(&self, offset: u32) -> TxPrevouts<'a> {
         let mut reader = Reader::at(self.bytes, usize::try_from(offset).unwrap_or(usize::MAX));
         let left = reader.compact_size().ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
@@ -215,7 +225,20 @@ pub struct TxPrevouts<'a> {
     left: usize,
 }
 
-impl TxPrevouts<'_> {
+impl<'a> TxPrevouts<'a> {
+    /// Reads one transaction's list of an undo record, and refuses leftovers.
+    pub fn from_undo(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let count = reader.compact_size()?;
+        let start = reader;
+        for _ in 0..count {
+            undo_prevout(&mut reader)?;
+        }
+        reader.finish()?;
+        let left = usize::try_from(count).unwrap_or(usize::MAX);
+        Ok(Self { reader: start, form: Form::Undo, left })
+    }
+
     const fn empty(form: Form) -> Self {
         Self { reader: Reader::new(&[]), form, left: 0 }
     }

@@ -46,9 +46,10 @@ impl HttpError {
 impl From<QueryError> for HttpError {
     fn from(error: QueryError) -> Self {
         let (status, retry_after) = match &error {
-            QueryError::NotFound(_) | QueryError::NoUndo { .. } | QueryError::NoHeight(_) => {
-                (StatusCode::NOT_FOUND, None)
-            }
+            QueryError::NotFound(_)
+            | QueryError::NoUndo { .. }
+            | QueryError::NoHeight(_)
+            | QueryError::NoTransaction { .. } => (StatusCode::NOT_FOUND, None),
             QueryError::Pruned(_) => (StatusCode::GONE, None),
             QueryError::NotReadYet(..) => (StatusCode::SERVICE_UNAVAILABLE, Some(5)),
             QueryError::BeingWritten(_) | QueryError::Busy => (StatusCode::SERVICE_UNAVAILABLE, Some(1)),

@@ -67,7 +67,8 @@ fn is_hash_addressed(path: &str) -> bool {
     let mut steps = path.trim_start_matches('/').split('/');
     match (steps.next(), steps.next(), steps.next(), steps.next(), steps.next(), steps.next()) {
         (Some("rest"), Some("block" | "spenttxouts"), Some(_), None, ..) => true,
-        (Some("api"), Some("v1"), Some("block"), Some(id), Some("payload"), None) => id.len() == 64,
+        (Some("api"), Some("v1"), Some("block"), Some(id), Some("payload"), None)
+        | (Some("api"), Some("v1"), Some("block"), Some(id), Some("tx"), Some(_)) => id.len() == 64,
         _ => false,
     }
 }

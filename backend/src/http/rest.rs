@@ -96,7 +96,7 @@ async fn ask(
 
 fn rest_error(hash: BlockHash, error: &QueryError) -> RestError {
     match error {
-        QueryError::NotFound(_) | QueryError::NoHeight(_) => {
+        QueryError::NotFound(_) | QueryError::NoHeight(_) | QueryError::NoTransaction { .. } => {
             RestError(StatusCode::NOT_FOUND, format!("{hash} not found"))
         }
         QueryError::Pruned(_) => RestError(StatusCode::NOT_FOUND, format!("{hash} not available (pruned data)")),

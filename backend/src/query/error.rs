@@ -6,6 +6,7 @@ use hindsight_shared::api::Progress;
 use hindsight_shared::payload::Absence;
 use hindsight_shared::search::BlockId;
 
+use super::TxInBlock;
 use crate::source::SourceError;
 
 /// Why there is no answer.
@@ -47,6 +48,14 @@ pub enum QueryError {
         /// Why.
         absence: Absence,
     },
+    /// The block holds no such transaction.
+    #[error("block {block} holds no transaction {}", tx_name(*which))]
+    NoTransaction {
+        /// The block.
+        block: BlockHash,
+        /// What was asked for.
+        which: TxInBlock,
+    },
     /// Its height, and with it the subsidy, is not known.
     #[error("block {0}: its height is not known, because its ancestors are in none of the block files")]
     NoHeight(BlockHash),
@@ -71,6 +80,13 @@ fn name(id: &BlockId) -> String {
     match id {
         BlockId::Height(height) => format!("block {height}"),
         BlockId::Hash(hash) => format!("block {hash}"),
+    }
+}
+
+fn tx_name(which: TxInBlock) -> String {
+    match which {
+        TxInBlock::Index(index) => format!("number {index}"),
+        TxInBlock::Txid(txid) => txid.to_string(),
     }
 }
 
