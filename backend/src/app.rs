@@ -1,4 +1,4 @@
-//! Puts the rooms together: source, index, chain and explorer, with one thread that follows the directory.
+//! Puts the rooms together: source, index, chain and explorer, with one thread that follows the directory and one that computes statistics.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use hindsight_shared::network::NetworkExt;
 use parking_lot::RwLock;
 
 use crate::chain::Chain;
-use crate::index::{Index, IndexError};
-use crate::ingest::{Ingest, Report};
+use crate::index::{Index, IndexError, Summaries};
+use crate::ingest::{Ingest, Report, Statistician};
 use crate::query::{About, Explorer};
 use crate::source::{CoreFiles, Datadir, DatadirOptions, SourceError};
 use crate::undo::UndoMap;
@@ -52,7 +52,7 @@ pub struct App {
     /// What was found where.
     pub datadir: Datadir,
     stop: Arc<AtomicBool>,
-    follower: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl App {
@@ -64,22 +64,30 @@ impl App {
         let datadir = Datadir::open(&options.datadir)?;
         let files = Arc::new(CoreFiles::open(datadir.clone())?);
         let index_dir = options.index_dir.join(index_folder(&datadir));
-        let index = Index::open(&index_dir, &Ingest::identity(&files))?;
+        let (index, stored) = Index::open(&index_dir, &Ingest::identity(&files))?;
+        let index = Arc::new(index);
+        let summaries = Arc::new(Summaries::new(index.clone()));
         let chain = Arc::new(RwLock::new(Chain::new(datadir.network)));
         let undo = Arc::new(UndoMap::new(files.clone(), chain.clone()));
         let report = Arc::new(Report::default());
         let source = format!("Bitcoin Core's block files in {}", datadir.blocks_dir.display());
         let about = About { magic: datadir.magic, source, demo: options.demo };
+        let map = (chain.clone(), undo.clone());
         let explorer =
-            Explorer::new(files.clone(), (chain.clone(), undo.clone()), report.clone(), about, options.cache_bytes);
-        let ingest = Ingest::new(files, chain, undo, report, index);
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let follower = std::thread::Builder::new()
-            .name("ingest".into())
-            .spawn(move || ingest.run(&stopped))
-            .map_err(OpenError::Thread)?;
-        Ok(Self { explorer: Arc::new(explorer), datadir, stop, follower: Some(follower) })
+            Explorer::new(files.clone(), map.clone(), report.clone(), summaries.clone(), about, options.cache_bytes);
+        let statistician = Statistician::new(files.clone(), map, summaries, report.statistics());
+        let ingest = Ingest::new(files, chain, undo, report, (index, stored));
+        let mut app = Self { explorer: Arc::new(explorer), datadir, stop: Arc::default(), threads: Vec::new() };
+        app.spawn("ingest", move |stop| ingest.run(stop))?;
+        app.spawn("statistics", move |stop| statistician.run(stop))?;
+        Ok(app)
+    }
+
+    fn spawn(&mut self, name: &str, work: impl FnOnce(&AtomicBool) + Send + 'static) -> Result<(), OpenError> {
+        let stop = self.stop.clone();
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || work(&stop));
+        self.threads.push(thread.map_err(OpenError::Thread)?);
+        Ok(())
     }
 }
 
@@ -94,9 +102,9 @@ fn index_folder(datadir: &Datadir) -> String {
 impl Drop for App {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(follower) = self.follower.take() {
+        for thread in self.threads.drain(..) {
             // What it panicked with has been printed.
-            let _ = follower.join();
+            let _ = thread.join();
         }
     }
 }

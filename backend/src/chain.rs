@@ -165,6 +165,13 @@ impl Chain {
         node.height.and_then(|height| self.by_height(height)).is_some_and(|best| best.hash == node.hash)
     }
 
+    /// Heights of the best chain from one (without it, from the tip) downwards, across gaps.
+    pub fn downwards(&self, from: Option<Height>) -> impl Iterator<Item = Height> + '_ {
+        let from = from.unwrap_or(Height(u32::MAX));
+        let segments = self.best.segments().iter().rev().filter(move |segment| segment.from() <= from);
+        segments.flat_map(move |segment| (segment.from().0..=segment.to().min(from).0).rev().map(Height))
+    }
+
     /// Median of the times of a block and its ten nearest ancestors (Core's `GetMedianTimePast`); `None` where one of
     /// those is missing.
     pub fn median_time(&self, node: &Node) -> Option<u32> {

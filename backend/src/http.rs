@@ -32,6 +32,7 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/block/{id}/stats", get(stats::stats))
         .route("/api/v1/block/{id}/tx/{tx}", get(transactions::transaction))
         .route("/api/v1/blocks", get(blocks::list))
+        .route("/api/v1/blocks/summaries", get(stats::summaries))
         .route("/api/v1/blocks/{from}/{to}/payload", get(blocks::range))
         .route("/api/v1/tip", get(blocks::tip))
         .route("/api/v1/status", get(status::status))

@@ -9,16 +9,21 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use bitcoin::BlockHash;
+use bitcoin::hashes::Hash;
+use hindsight_shared::Height;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
 
 use crate::source::{BlockFile, UndoFile};
 
 mod entries;
 mod error;
+mod summaries;
 mod tables;
 
 pub use error::IndexError;
-use tables::{BLK_FILE_TO_RECORDS, META, REV_FILE_TO_RECORDS, SCHEMA_VERSION};
+pub use summaries::Summaries;
+use tables::{BLK_FILE_TO_RECORDS, HEIGHT_TO_SUMMARY, META, REV_FILE_TO_RECORDS, SCHEMA_VERSION};
 
 /// Memory that redb may use for its cache: the rows are read once, at the start.
 const CACHE_BYTES: usize = 16 << 20;
@@ -148,9 +153,11 @@ impl Index {
             if !keep_rows {
                 transaction.delete_table(BLK_FILE_TO_RECORDS)?;
                 transaction.delete_table(REV_FILE_TO_RECORDS)?;
+                transaction.delete_table(HEIGHT_TO_SUMMARY)?;
             }
             transaction.open_table(BLK_FILE_TO_RECORDS)?;
             transaction.open_table(REV_FILE_TO_RECORDS)?;
+            transaction.open_table(HEIGHT_TO_SUMMARY)?;
         }
         Ok(transaction.commit()?)
     }
@@ -185,6 +192,59 @@ impl Index {
             }
         }
         Ok(transaction.commit()?)
+    }
+
+    /// The packed statistics of a height; `None` where there are none, or they are damaged.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn summary(&self, height: Height) -> Result<Option<Vec<u8>>, IndexError> {
+        guarded(|| self.read_summary(height).map_err(|error| self.error(error)))
+    }
+
+    fn read_summary(&self, height: Height) -> Result<Option<Vec<u8>>, redb::Error> {
+        let table = self.db.begin_read()?.open_table(HEIGHT_TO_SUMMARY)?;
+        let found = table.get(height.0)?;
+        Ok(found.and_then(|value| entries::unsealed(value.value()).map(<[u8]>::to_vec)))
+    }
+
+    /// Writes packed statistics, all or none.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn commit_summaries(&self, rows: impl Iterator<Item = (u32, Vec<u8>)>) -> Result<(), IndexError> {
+        guarded(|| self.write_summaries(rows).map_err(|error| self.error(error)))
+    }
+
+    fn write_summaries(&self, rows: impl Iterator<Item = (u32, Vec<u8>)>) -> Result<(), redb::Error> {
+        let transaction = self.begin_write()?;
+        {
+            let mut table = transaction.open_table(HEIGHT_TO_SUMMARY)?;
+            for (height, row) in rows {
+                table.insert(height, &entries::sealed(row)[..])?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Heights with statistics and the block that each row is of, newest first. Damaged rows are left out.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn summary_heights(&self) -> Result<Vec<(Height, BlockHash)>, IndexError> {
+        guarded(|| self.read_summary_heights().map_err(|error| self.error(error)))
+    }
+
+    fn read_summary_heights(&self) -> Result<Vec<(Height, BlockHash)>, redb::Error> {
+        let table = self.db.begin_read()?.open_table(HEIGHT_TO_SUMMARY)?;
+        let mut heights = Vec::new();
+        for row in table.iter()?.rev() {
+            let (height, value) = row?;
+            // The hash stands first; the whole row is held against its checksum when it is read.
+            let hash = value.value().first_chunk::<32>().map(|hash| BlockHash::from_byte_array(*hash));
+            heights.extend(hash.map(|hash| (Height(height.value()), hash)));
+        }
+        Ok(heights)
     }
 
     /// Forgets every row and takes over another obfuscation key: the node has started over with new files.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hindsight_shared::api::Progress;
@@ -17,6 +17,10 @@ use crate::chain::{Chain, NeedsPair};
 use crate::index::{Batch, Identity, Index, Stored};
 use crate::source::{BlockFile, CoreFiles, FileStamp, ListedFile, SourceError, Watcher};
 use crate::undo::UndoMap;
+
+mod statistics;
+
+pub use statistics::Statistician;
 
 /// How long the thread sleeps before it looks whether it should stop.
 const WAKE_UP: Duration = Duration::from_millis(500);
@@ -37,6 +41,8 @@ const RETRY_COMMIT: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct Report {
     progress: Mutex<Progress>,
+    /// Blocks of the best chain whose statistics are settled.
+    statistics: Arc<AtomicU32>,
     /// What is wrong with the source, and with the index, if anything.
     warnings: Mutex<BTreeMap<&'static str, String>>,
 }
@@ -44,7 +50,12 @@ pub struct Report {
 impl Report {
     /// How much of the directory has been read.
     pub fn progress(&self) -> Progress {
-        *self.progress.lock()
+        Progress { statistics: self.statistics.load(Ordering::Relaxed), ..*self.progress.lock() }
+    }
+
+    /// Where the number of blocks with settled statistics is kept.
+    pub fn statistics(&self) -> Arc<AtomicU32> {
+        self.statistics.clone()
     }
 
     /// What is wrong and what to do about it.
@@ -80,7 +91,7 @@ pub struct Ingest {
     chain: Arc<RwLock<Chain>>,
     undo: Arc<UndoMap>,
     report: Arc<Report>,
-    index: Index,
+    index: Arc<Index>,
     batch: Batch,
     commit_after: Option<Instant>,
     /// Files as they were when they were last read.
@@ -98,7 +109,7 @@ impl Ingest {
         chain: Arc<RwLock<Chain>>,
         undo: Arc<UndoMap>,
         report: Arc<Report>,
-        (index, stored): (Index, Stored),
+        (index, stored): (Arc<Index>, Stored),
     ) -> Self {
         let now = Instant::now();
         let mut ingest = Self {

@@ -15,11 +15,12 @@ use hindsight_shared::network::NetworkExt;
 use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts};
 use hindsight_shared::search::BlockId;
 use hindsight_shared::stats::miner;
-use hindsight_shared::stats::row::Summary;
+use hindsight_shared::stats::row::{SUMMARY_SIZE, Summary};
 use hindsight_shared::tx_payload::TxPayload;
 use parking_lot::RwLock;
 
 use crate::chain::{Chain, Node};
+use crate::index::Summaries;
 use crate::ingest::Report;
 use crate::source::BlockSource;
 use crate::undo::UndoMap;
@@ -43,12 +44,16 @@ pub struct About {
     pub demo: bool,
 }
 
+/// Statistics that are computed while somebody waits for a list of them.
+const COMPUTED_AT_ONCE: usize = 8;
+
 /// Answers questions from many threads at once.
 #[derive(Debug)]
 pub struct Explorer {
     chain: Arc<RwLock<Chain>>,
     report: Arc<Report>,
     bodies: Bodies,
+    summaries: Arc<Summaries>,
     about: About,
 }
 
@@ -102,11 +107,12 @@ impl Explorer {
         source: Arc<dyn BlockSource>,
         (chain, undo): (Arc<RwLock<Chain>>, Arc<UndoMap>),
         report: Arc<Report>,
+        summaries: Arc<Summaries>,
         about: About,
         cache_bytes: u64,
     ) -> Self {
         let bodies = Bodies::new(source, chain.clone(), undo, cache_bytes);
-        Self { chain, report, bodies, about }
+        Self { chain, report, bodies, summaries, about }
     }
 
     /// The best chain's last block.
@@ -128,14 +134,35 @@ impl Explorer {
     /// Up to `count` blocks of the best chain from `from` (without it, from the tip) downwards, across gaps.
     pub fn blocks(&self, from: Option<Height>, count: usize) -> Vec<BlockFacts> {
         let chain = self.chain.read();
-        let from = from.unwrap_or(Height(u32::MAX));
-        let segments = chain.best().segments().iter().rev().filter(|segment| segment.from() <= from);
-        let heights = segments.flat_map(|segment| (segment.from().0..=segment.to().min(from).0).rev());
-        heights
-            .take(count)
-            .filter_map(|height| chain.by_height(Height(height)))
-            .map(|node| facts(&chain, node))
-            .collect()
+        let nodes = chain.downwards(from).take(count).filter_map(|height| chain.by_height(height));
+        nodes.map(|node| facts(&chain, node)).collect()
+    }
+
+    /// Statistics of up to `count` blocks of the best chain from `from` (without it, from the tip) downwards, packed one
+    /// after another. A block is left out while its statistics are not there; a few are computed on the spot.
+    ///
+    /// # Errors
+    /// As the index fails.
+    pub fn summaries(&self, from: Option<Height>, count: usize) -> Result<Vec<u8>, QueryError> {
+        let wanted: Vec<(Height, BlockHash)> = {
+            let chain = self.chain.read();
+            let blocks = chain.downwards(from).take(count);
+            blocks.filter_map(|height| Some((height, chain.by_height(height)?.hash))).collect()
+        };
+        let mut rows = Vec::with_capacity(wanted.len() * SUMMARY_SIZE);
+        let mut computed = 0;
+        for (height, hash) in wanted {
+            let row = self.summaries.get(height)?.filter(|row| row.hash == hash);
+            let row = match row {
+                None if computed < COMPUTED_AT_ONCE => {
+                    computed += 1;
+                    self.stats(BlockId::Hash(hash)).ok().map(|stats| stats.summary)
+                }
+                row => row,
+            };
+            rows.extend(row.iter().flat_map(Summary::pack));
+        }
+        Ok(rows)
     }
 
     /// How the server is doing.

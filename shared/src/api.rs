@@ -18,6 +18,20 @@ pub fn range_path(from: Height, to: Height) -> String {
     format!("api/v1/blocks/{from}/{to}/payload")
 }
 
+/// `GET`: the block's statistics, as JSON.
+pub fn stats_path(id: BlockId) -> String {
+    format!("api/v1/block/{id}/stats")
+}
+
+/// `GET`: rows of statistics (`stats::row::Summary`) of up to `count` blocks from `from` (the tip where absent)
+/// downwards, newest first. Blocks whose statistics are not computed yet, or cannot be, are left out.
+pub fn summaries_path(from: Option<Height>, count: u32) -> String {
+    match from {
+        Some(from) => format!("api/v1/blocks/summaries?from={from}&count={count}"),
+        None => format!("api/v1/blocks/summaries?count={count}"),
+    }
+}
+
 /// `GET`: what the chain map knows of a block ([`BlockFacts`]).
 pub fn block_path(id: BlockId) -> String {
     format!("api/v1/block/{id}")
@@ -123,6 +137,8 @@ pub struct Progress {
     pub files: u32,
     /// Blocks found, stale ones included.
     pub blocks: u32,
+    /// Blocks of the best chain whose statistics have been computed, or cannot be.
+    pub statistics: u32,
 }
 
 /// The body of every error of the native interface.

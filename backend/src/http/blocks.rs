@@ -102,15 +102,25 @@ pub struct ListQuery {
     count: Option<String>,
 }
 
+impl ListQuery {
+    /// Where to start, and how many; at most `most`.
+    pub fn parse(&self, most: u32) -> Result<(Option<Height>, usize), HttpError> {
+        let from = self.from.as_deref().map(height).transpose()?;
+        let count = self.count.as_deref().unwrap_or("20");
+        let parsed: Option<u32> = count.parse().ok().filter(|count| (1..=most).contains(count));
+        let parsed = parsed.and_then(|count| usize::try_from(count).ok());
+        let refuse = || {
+            let count: String = count.chars().take(40).collect();
+            HttpError::bad_request(format!("'{count}' is not a count from 1 to {most}"))
+        };
+        Ok((from, parsed.ok_or_else(refuse)?))
+    }
+}
+
 /// `GET /api/v1/blocks?from=&count=`: newest first.
 pub async fn list(State(state): State<AppState>, Query(query): Query<ListQuery>) -> Result<Response, HttpError> {
-    let from = query.from.as_deref().map(height).transpose()?;
-    let count = query.count.as_deref().unwrap_or("20");
-    let count = count.parse().ok().filter(|count| (1..=MOST_LISTED).contains(count)).ok_or_else(|| {
-        let count: String = count.chars().take(40).collect();
-        HttpError::bad_request(format!("'{count}' is not a count from 1 to {MOST_LISTED}"))
-    })?;
-    let blocks: Vec<BlockFacts> = state.explorer.blocks(from, usize::try_from(count).unwrap_or(usize::MAX));
+    let (from, count) = query.parse(MOST_LISTED)?;
+    let blocks: Vec<BlockFacts> = state.explorer.blocks(from, count);
     Ok(fresh(blocks))
 }
 

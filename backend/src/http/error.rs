@@ -56,6 +56,7 @@ impl From<QueryError> for HttpError {
             QueryError::Damaged { .. } => (StatusCode::INTERNAL_SERVER_ERROR, None),
             QueryError::Source(cause) => return Self::internal(cause),
             QueryError::Decode(cause) => return Self::internal(cause),
+            QueryError::Index(cause) => return Self::internal(cause),
         };
         Self { status, message: error.to_string(), retry_after }
     }

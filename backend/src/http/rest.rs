@@ -105,7 +105,7 @@ fn rest_error(hash: BlockHash, error: &QueryError) -> RestError {
         }
         QueryError::NotReadYet(..) => unavailable(error),
         QueryError::NoUndo { .. } => RestError(StatusCode::NOT_FOUND, format!("{hash} undo not available")),
-        QueryError::Damaged { .. } | QueryError::Source(_) | QueryError::Decode(_) => {
+        QueryError::Damaged { .. } | QueryError::Source(_) | QueryError::Decode(_) | QueryError::Index(_) => {
             tracing::error!(%error, "a block could not be read");
             RestError(StatusCode::INTERNAL_SERVER_ERROR, format!("I/O error reading {hash}"))
         }

@@ -2,12 +2,12 @@
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use hindsight_shared::search::BlockId;
 use hindsight_shared::stats::core::UtxoOverhead;
 use serde::Deserialize;
 
-use super::blocks::fresh;
+use super::blocks::{ListQuery, fresh};
 use super::error::HttpError;
 use super::respond::{Caching, Parts, bytes};
 use super::state::AppState;
@@ -15,6 +15,9 @@ use super::stats_json::stats_json;
 
 /// The media type of summary rows.
 pub const MEDIA_TYPE: &str = "application/vnd.hindsight.summary";
+
+/// Most rows in one answer: some 1.5 MB.
+const MOST_SUMMARIES: u32 = 2016;
 
 /// Which Core the answer should equal.
 #[derive(Debug, Deserialize)]
@@ -38,6 +41,14 @@ pub async fn stats(
         return Ok(bytes(&headers, MEDIA_TYPE, Parts::new([stats.summary.pack().into()]), &tag, Caching::Revalidate));
     }
     Ok(fresh(stats_json(&stats, overhead)))
+}
+
+/// `GET /api/v1/blocks/summaries?from=&count=`: rows one after another, newest first.
+pub async fn summaries(State(state): State<AppState>, Query(query): Query<ListQuery>) -> Result<Response, HttpError> {
+    let (from, count) = query.parse(MOST_SUMMARIES)?;
+    let rows = state.ask(move |explorer| explorer.summaries(from, count)).await?;
+    let headers = [(header::CONTENT_TYPE, MEDIA_TYPE), (header::CACHE_CONTROL, "no-cache")];
+    Ok((headers, rows).into_response())
 }
 
 fn overhead(asked: Option<&str>, configured: UtxoOverhead) -> Result<UtxoOverhead, HttpError> {

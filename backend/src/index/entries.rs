@@ -100,13 +100,15 @@ fn stamp(reader: &mut Reader<'_>) -> Option<FileStamp> {
     })
 }
 
-fn sealed(mut body: Vec<u8>) -> Vec<u8> {
+/// A body with its checksum behind it.
+pub fn sealed(mut body: Vec<u8>) -> Vec<u8> {
     let checksum = sha256::Hash::hash(&body);
     body.extend_from_slice(&checksum.as_byte_array()[..CHECKSUM]);
     body
 }
 
-fn unsealed(bytes: &[u8]) -> Option<&[u8]> {
+/// The body of an entry; `None` where its checksum does not hold.
+pub fn unsealed(bytes: &[u8]) -> Option<&[u8]> {
     let (body, checksum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM)?)?;
     (sha256::Hash::hash(body).as_byte_array()[..CHECKSUM] == *checksum).then_some(body)
 }

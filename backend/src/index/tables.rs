@@ -3,7 +3,7 @@
 use redb::TableDefinition;
 
 /// Raised whenever a table or an entry changes its form. An index of another version is refused.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// `schema`, `magic`, `blocks`: what the index is and what it belongs to.
 pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
@@ -13,3 +13,6 @@ pub const BLK_FILE_TO_RECORDS: TableDefinition<u32, &[u8]> = TableDefinition::ne
 
 /// Number of a `rev*.dat` → its stamp and every undo record that has a block (`entries::undo_file`).
 pub const REV_FILE_TO_RECORDS: TableDefinition<u32, &[u8]> = TableDefinition::new("rev_file_to_records");
+
+/// Height → statistics of a block (`hindsight_shared::stats::row::Summary`), which names its block.
+pub const HEIGHT_TO_SUMMARY: TableDefinition<u32, &[u8]> = TableDefinition::new("height_to_summary");

@@ -7,6 +7,7 @@ use hindsight_shared::payload::Absence;
 use hindsight_shared::search::BlockId;
 
 use super::TxInBlock;
+use crate::index::IndexError;
 use crate::source::SourceError;
 
 /// Why there is no answer.
@@ -65,6 +66,9 @@ pub enum QueryError {
     /// The files cannot be read.
     #[error("{0}")]
     Source(std::sync::Arc<SourceError>),
+    /// The index cannot be read.
+    #[error("{0}")]
+    Index(std::sync::Arc<IndexError>),
     /// Bytes that were checked do not decode; a defect of ours.
     #[error("{0}")]
     Decode(#[from] DecodeError),
@@ -73,6 +77,12 @@ pub enum QueryError {
 impl From<SourceError> for QueryError {
     fn from(error: SourceError) -> Self {
         Self::Source(error.into())
+    }
+}
+
+impl From<IndexError> for QueryError {
+    fn from(error: IndexError) -> Self {
+        Self::Index(error.into())
     }
 }
 
