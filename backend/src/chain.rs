@@ -68,6 +68,11 @@ impl Node {
         })
     }
 
+    /// Work from the lowest block of its island up to here: of the whole chain, if it is linked.
+    pub const fn work(&self) -> Work {
+        self.work
+    }
+
     /// Whether some file holds it.
     pub fn is_stored(&self) -> bool {
         !self.places.is_empty()

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use bitcoin::block::Header;
 use bitcoin::p2p::Magic;
-use bitcoin::{BlockHash, Txid};
+use bitcoin::{BlockHash, Txid, Work};
 use bytes::Bytes;
 use hindsight_shared::Height;
 use hindsight_shared::api::{BlockFacts, HeightFrom, HeightRange, Status};
@@ -55,6 +56,25 @@ pub struct Explorer {
     bodies: Bodies,
     summaries: Arc<Summaries>,
     about: About,
+}
+
+/// A header of the best chain with what Core tells of it.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderFacts {
+    /// The header.
+    pub header: Header,
+    /// Its height.
+    pub height: Height,
+    /// Blocks of the best chain from this one on.
+    pub confirmations: u32,
+    /// Median time past; `None` where ancestors are missing.
+    pub median_time: Option<u32>,
+    /// Work from genesis up to here; `None` where ancestors are missing.
+    pub chain_work: Option<Work>,
+    /// Transactions.
+    pub tx_count: u32,
+    /// The next block.
+    pub next: Option<BlockHash>,
 }
 
 /// A transaction named within its block.
@@ -163,6 +183,23 @@ impl Explorer {
             rows.extend(row.iter().flat_map(Summary::pack));
         }
         Ok(rows)
+    }
+
+    /// The block of the best chain at a height.
+    pub fn hash_at(&self, height: Height) -> Option<BlockHash> {
+        self.chain.read().by_height(height).map(|node| node.hash)
+    }
+
+    /// Headers of up to `count` blocks of the best chain, from this one upwards; none where it is not on the best chain.
+    pub fn headers(&self, from: &BlockHash, count: usize) -> Vec<HeaderFacts> {
+        let chain = self.chain.read();
+        let mut next = chain.by_hash(from).filter(|node| chain.is_best(node));
+        let nodes = std::iter::from_fn(|| {
+            let node = next?;
+            next = node.height.and_then(Height::next).and_then(|above| chain.by_height(above));
+            Some(node)
+        });
+        nodes.take(count).filter_map(|node| header_facts(&chain, node)).collect()
     }
 
     /// How the server is doing.
@@ -357,6 +394,19 @@ impl Explorer {
         let parts = [Bytes::copy_from_slice(&prefix), body.undo.clone(), body.block.clone()];
         Ok(BlockPayload { parts, hash: node.hash, tag, immutable })
     }
+}
+
+fn header_facts(chain: &Chain, node: &Node) -> Option<HeaderFacts> {
+    let facts = facts(chain, node);
+    Some(HeaderFacts {
+        header: node.header,
+        height: node.height?,
+        confirmations: facts.confirmations,
+        median_time: chain.median_time(node),
+        chain_work: node.linked.then_some(node.work()),
+        tx_count: facts.tx_count,
+        next: facts.next,
+    })
 }
 
 fn facts(chain: &Chain, node: &Node) -> BlockFacts {

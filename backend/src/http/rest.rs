@@ -1,19 +1,37 @@
 //! Bitcoin Core's REST interface, byte for byte (`src/rest.cpp`, `src/httpserver.cpp`): its formats, errors and cache
 //! headers. Added to it: ETag, CORS, and a HEAD without a body.
+//!
+//! Core compares the raw path with its prefixes in order and looks at the format last, so one dispatcher does the same
+//! here instead of the router, which would decode the path first.
 
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bitcoin::BlockHash;
+use bitcoin::hex::DisplayHex;
 use bytes::Bytes;
 use hindsight_shared::payload::Absence;
+use percent_encoding::percent_decode_str;
 
-use super::respond::{Caching, Parts, bytes};
+use super::respond::{self, Caching, Parts};
 use super::state::AppState;
 use crate::query::{Explorer, QueryError};
 
+mod blocks;
+mod headers;
+
 /// An error as Core writes it.
 pub struct RestError(StatusCode, String);
+
+impl RestError {
+    fn bad_request(text: impl Into<String>) -> Self {
+        Self(StatusCode::BAD_REQUEST, text.into())
+    }
+
+    fn not_found(text: impl Into<String>) -> Self {
+        Self(StatusCode::NOT_FOUND, text.into())
+    }
+}
 
 impl IntoResponse for RestError {
     fn into_response(self) -> Response {
@@ -22,96 +40,137 @@ impl IntoResponse for RestError {
     }
 }
 
-/// `GET /rest/block/<hash>.bin`
-pub async fn block(
-    State(state): State<AppState>,
-    Path(file): Path<String>,
-    headers: HeaderMap,
-) -> Result<Response, RestError> {
-    let hash = hash_in(&file)?;
-    let block = match state.explorer.block_bytes_in_memory(&hash) {
-        Some(block) => block,
-        None => ask(&state, hash, move |explorer| explorer.block_bytes(hash)).await?,
-    };
-    Ok(binary(&headers, block, &hash.to_string()))
+/// What a path ends in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Format {
+    Bin,
+    Hex,
+    Json,
 }
 
-/// `GET /rest/spenttxouts/<hash>.bin`
-pub async fn spent_txouts(
-    State(state): State<AppState>,
-    Path(file): Path<String>,
-    headers: HeaderMap,
-) -> Result<Response, RestError> {
-    if file.contains('/') {
-        let text = "Invalid URI format. Expected /rest/spenttxouts/<hash>.<ext>";
-        return Err(RestError(StatusCode::BAD_REQUEST, text.to_owned()));
+/// A request as Core sees it: what follows the prefix without its suffix, the format, the query.
+struct Asked<'a> {
+    state: &'a AppState,
+    headers: &'a HeaderMap,
+    argument: &'a str,
+    format: Option<Format>,
+    query: &'a str,
+}
+
+/// Answers everything below `/rest/`.
+pub async fn rest(State(state): State<AppState>, uri: Uri, headers: HeaderMap) -> Response {
+    let path = uri.path();
+    let ask = |rest| Asked::new(&state, &headers, rest, uri.query().unwrap_or_default());
+    let answer = if let Some(rest) = path.strip_prefix("/rest/block/notxdetails/") {
+        blocks::block(ask(rest)).await
+    } else if let Some(rest) = path.strip_prefix("/rest/block/") {
+        blocks::block(ask(rest)).await
+    } else if let Some(rest) = path.strip_prefix("/rest/blockpart/") {
+        blocks::block_part(ask(rest)).await
+    } else if let Some(rest) = path.strip_prefix("/rest/spenttxouts/") {
+        blocks::spent_txouts(ask(rest)).await
+    } else if let Some(rest) = path.strip_prefix("/rest/headers/") {
+        headers::headers(&ask(rest))
+    } else if let Some(rest) = path.strip_prefix("/rest/blockhashbyheight/") {
+        headers::block_hash_by_height(&ask(rest))
+    } else {
+        // Core answers an unknown path with this and nothing else.
+        let headers = [(header::CONTENT_TYPE, "text/html; charset=ISO-8859-1"), (header::CACHE_CONTROL, "no-store")];
+        return (StatusCode::NOT_FOUND, headers).into_response();
+    };
+    answer.unwrap_or_else(IntoResponse::into_response)
+}
+
+impl<'a> Asked<'a> {
+    fn new(state: &'a AppState, headers: &'a HeaderMap, rest: &'a str, query: &'a str) -> Self {
+        let (argument, format) = match rest.rsplit_once('.') {
+            Some((argument, "bin")) => (argument, Some(Format::Bin)),
+            Some((argument, "hex")) => (argument, Some(Format::Hex)),
+            Some((argument, "json")) => (argument, Some(Format::Json)),
+            // An unknown suffix is left in the argument and spoils it.
+            _ => (rest, None),
+        };
+        Self { state, headers, argument, format, query }
     }
-    let hash = hash_in(&file)?;
-    let spent = match state.explorer.spent_txouts_in_memory(&hash) {
-        Some(spent) => spent,
-        None => ask(&state, hash, move |explorer| explorer.spent_txouts(hash)).await?,
-    };
-    Ok(binary(&headers, spent, &format!("{hash}-spent")))
-}
 
-/// Core answers an unknown path with 404 and nothing else.
-pub async fn no_such_route() -> StatusCode {
-    StatusCode::NOT_FOUND
-}
-
-fn binary(headers: &HeaderMap, body: Bytes, tag: &str) -> Response {
-    bytes(headers, "application/octet-stream", Parts::new([body]), tag, Caching::ImmutableDay)
-}
-
-/// The hash in `<hash>.bin`. As in Core the format is looked at last, so that an unknown suffix spoils the hash.
-fn hash_in(file: &str) -> Result<BlockHash, RestError> {
-    let (name, format) = match file.rsplit_once('.') {
-        Some((name, format @ ("bin" | "hex" | "json"))) => (name, format),
-        _ => (file, ""),
-    };
-    let hash = Some(name).filter(|name| name.len() == 64).and_then(|name| name.parse().ok());
-    let shown: String = name.chars().take(200).collect();
-    let hash = hash.ok_or_else(|| RestError(StatusCode::BAD_REQUEST, format!("Invalid hash: {shown}")))?;
-    if format == "bin" {
-        return Ok(hash);
+    /// The first value of a query parameter. As in Core nothing but percent signs is decoded: a plus stays a plus.
+    fn parameter(&self, name: &str) -> Option<String> {
+        let decode = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let pairs = self.query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        pairs.map(|(key, value)| (decode(key), value)).find(|(key, _)| key == name).map(|(_, value)| decode(value))
     }
-    Err(RestError(StatusCode::NOT_FOUND, "output format not found (available: .bin)".to_owned()))
-}
 
-async fn ask(
-    state: &AppState,
-    hash: BlockHash,
-    question: impl FnOnce(&Explorer) -> Result<Bytes, QueryError> + Send + 'static,
-) -> Result<Bytes, RestError> {
-    let explorer = state.explorer.clone();
-    let answer = tokio::task::spawn_blocking(move || question(&explorer)).await;
-    match answer {
-        Ok(answer) => answer.map_err(|error| rest_error(hash, &error)),
-        Err(error) => {
-            tracing::error!(%error, "a question panicked");
-            Err(RestError(StatusCode::INTERNAL_SERVER_ERROR, "Internal error".to_owned()))
+    /// Asks a question about a block on a blocking thread.
+    async fn ask<T: Send + 'static>(
+        &self,
+        hash: BlockHash,
+        question: impl FnOnce(&Explorer) -> Result<T, QueryError> + Send + 'static,
+    ) -> Result<T, RestError> {
+        let explorer = self.state.explorer.clone();
+        match tokio::task::spawn_blocking(move || question(&explorer)).await {
+            Ok(answer) => answer.map_err(|error| rest_error(hash, &error)),
+            Err(error) => {
+                tracing::error!(%error, "a question panicked");
+                Err(RestError(StatusCode::INTERNAL_SERVER_ERROR, "Internal error".to_owned()))
+            }
         }
     }
+
+    /// Bytes that cannot change, in the format asked for. JSON of them is `json`'s to refuse or give.
+    fn immutable(&self, body: Bytes, tag: &str, json: impl FnOnce() -> RestError) -> Result<Response, RestError> {
+        let answer = |media_type, body, tag: &str| {
+            Ok(respond::bytes(self.headers, media_type, Parts::new([body]), tag, Caching::ImmutableDay))
+        };
+        match self.format {
+            Some(Format::Bin) => answer("application/octet-stream", body, tag),
+            Some(Format::Hex) => answer("text/plain", hex_line(&body).into(), &format!("{tag}-hex")),
+            Some(Format::Json) => Err(json()),
+            None => Err(no_such_format("(available: .bin, .hex, .json)")),
+        }
+    }
+}
+
+/// An answer that may change with the next block.
+fn changing(media_type: &'static str, body: impl Into<Bytes>) -> Response {
+    let headers = [(header::CONTENT_TYPE, media_type), (header::CACHE_CONTROL, "no-store")];
+    (headers, body.into()).into_response()
+}
+
+fn hex_line(bytes: &[u8]) -> String {
+    let mut line = bytes.to_lower_hex_string();
+    line.push('\n');
+    line
+}
+
+fn no_such_format(available: &str) -> RestError {
+    RestError::not_found(format!("output format not found {available}"))
+}
+
+/// Exactly 64 hex digits, in either case.
+fn hash_in(text: &str) -> Result<BlockHash, RestError> {
+    let hash = Some(text).filter(|text| text.len() == 64).and_then(|text| text.parse().ok());
+    hash.ok_or_else(|| {
+        let shown: String = text.chars().take(200).collect();
+        RestError::bad_request(format!("Invalid hash: {shown}"))
+    })
 }
 
 fn rest_error(hash: BlockHash, error: &QueryError) -> RestError {
     match error {
         QueryError::NotFound(_) | QueryError::NoHeight(_) | QueryError::NoTransaction { .. } => {
-            RestError(StatusCode::NOT_FOUND, format!("{hash} not found"))
+            RestError::not_found(format!("{hash} not found"))
         }
-        QueryError::Pruned(_) => RestError(StatusCode::NOT_FOUND, format!("{hash} not available (pruned data)")),
-        QueryError::NoUndo { absence: Absence::NotReadYet, .. } | QueryError::BeingWritten(_) | QueryError::Busy => {
-            unavailable(error)
+        QueryError::Pruned(_) => RestError::not_found(format!("{hash} not available (pruned data)")),
+        QueryError::NoUndo { absence: Absence::NotReadYet, .. }
+        | QueryError::NotReadYet(..)
+        | QueryError::BeingWritten(_)
+        | QueryError::Busy => {
+            RestError(StatusCode::SERVICE_UNAVAILABLE, format!("Service temporarily unavailable: {error}"))
         }
-        QueryError::NotReadYet(..) => unavailable(error),
-        QueryError::NoUndo { .. } => RestError(StatusCode::NOT_FOUND, format!("{hash} undo not available")),
+        QueryError::NoUndo { .. } => RestError::not_found(format!("{hash} undo not available")),
         QueryError::Damaged { .. } | QueryError::Source(_) | QueryError::Decode(_) | QueryError::Index(_) => {
             tracing::error!(%error, "a block could not be read");
             RestError(StatusCode::INTERNAL_SERVER_ERROR, format!("I/O error reading {hash}"))
         }
     }
-}
-
-fn unavailable(error: &QueryError) -> RestError {
-    RestError(StatusCode::SERVICE_UNAVAILABLE, format!("Service temporarily unavailable: {error}"))
 }
