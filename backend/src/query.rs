@@ -14,6 +14,7 @@ use hindsight_shared::api::{BlockFacts, HeightFrom, HeightRange, Status};
 use hindsight_shared::block::BlockView;
 use hindsight_shared::network::NetworkExt;
 use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts};
+use hindsight_shared::prevouts::PrevoutsView;
 use hindsight_shared::search::BlockId;
 use hindsight_shared::stats::miner;
 use hindsight_shared::stats::row::{SUMMARY_SIZE, Summary};
