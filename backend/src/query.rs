@@ -5,20 +5,14 @@
 
 use std::sync::Arc;
 
-use bitcoin::block::Header;
+use bitcoin::BlockHash;
 use bitcoin::p2p::Magic;
-use bitcoin::{BlockHash, Txid, Work};
 use bytes::Bytes;
 use hindsight_shared::Height;
 use hindsight_shared::api::{BlockFacts, HeightFrom, HeightRange, Status};
-use hindsight_shared::block::BlockView;
 use hindsight_shared::network::NetworkExt;
 use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts};
-use hindsight_shared::prevouts::PrevoutsView;
 use hindsight_shared::search::BlockId;
-use hindsight_shared::stats::miner;
-use hindsight_shared::stats::row::{SUMMARY_SIZE, Summary};
-use hindsight_shared::tx_payload::TxPayload;
 use parking_lot::RwLock;
 
 use crate::chain::{Chain, Node};
@@ -29,11 +23,17 @@ use crate::undo::UndoMap;
 
 mod bodies;
 mod error;
+mod headers;
 mod memory;
+mod stats;
+mod transaction;
 
 use bodies::Bodies;
 pub use bodies::Body;
 pub use error::QueryError;
+pub use headers::HeaderFacts;
+pub use stats::BlockStats;
+pub use transaction::{TxAnswer, TxInBlock};
 
 /// What the explorer says of itself in [`Status`].
 #[derive(Clone, Debug)]
@@ -46,9 +46,6 @@ pub struct About {
     pub demo: bool,
 }
 
-/// Statistics that are computed while somebody waits for a list of them.
-const COMPUTED_AT_ONCE: usize = 8;
-
 /// Answers questions from many threads at once.
 #[derive(Debug)]
 pub struct Explorer {
@@ -57,56 +54,6 @@ pub struct Explorer {
     bodies: Bodies,
     summaries: Arc<Summaries>,
     about: About,
-}
-
-/// A header of the best chain with what Core tells of it.
-#[derive(Clone, Copy, Debug)]
-pub struct HeaderFacts {
-    /// The header.
-    pub header: Header,
-    /// Its height.
-    pub height: Height,
-    /// Blocks of the best chain from this one on.
-    pub confirmations: u32,
-    /// Median time past; `None` where ancestors are missing.
-    pub median_time: Option<u32>,
-    /// Work from genesis up to here; `None` where ancestors are missing.
-    pub chain_work: Option<Work>,
-    /// Transactions.
-    pub tx_count: u32,
-    /// The next block.
-    pub next: Option<BlockHash>,
-}
-
-/// A transaction named within its block.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum TxInBlock {
-    /// By its place, from 0.
-    Index(usize),
-    /// By its id.
-    Txid(Txid),
-}
-
-/// An encoded [`TxPayload`].
-#[derive(Clone, Debug)]
-pub struct TxAnswer {
-    /// The bytes.
-    pub bytes: Bytes,
-    /// A tag that changes whenever the bytes do.
-    pub tag: String,
-    /// Whether these bytes can never change.
-    pub immutable: bool,
-}
-
-/// A block's statistics with what the block alone does not tell.
-#[derive(Clone, Copy, Debug)]
-pub struct BlockStats {
-    /// What is computed from the block and its prevouts.
-    pub summary: Summary,
-    /// Median time past of this block, as Core's `mediantime`; `None` where ancestors are missing.
-    pub median_time: Option<u32>,
-    /// The pool whose tag is in the coinbase.
-    pub miner: Option<&'static str>,
 }
 
 /// A payload in the three parts that it is sent as.
@@ -157,50 +104,6 @@ impl Explorer {
         let chain = self.chain.read();
         let nodes = chain.downwards(from).take(count).filter_map(|height| chain.by_height(height));
         nodes.map(|node| facts(&chain, node)).collect()
-    }
-
-    /// Statistics of up to `count` blocks of the best chain from `from` (without it, from the tip) downwards, packed one
-    /// after another. A block is left out while its statistics are not there; a few are computed on the spot.
-    ///
-    /// # Errors
-    /// As the index fails.
-    pub fn summaries(&self, from: Option<Height>, count: usize) -> Result<Vec<u8>, QueryError> {
-        let wanted: Vec<(Height, BlockHash)> = {
-            let chain = self.chain.read();
-            let blocks = chain.downwards(from).take(count);
-            blocks.filter_map(|height| Some((height, chain.by_height(height)?.hash))).collect()
-        };
-        let mut rows = Vec::with_capacity(wanted.len() * SUMMARY_SIZE);
-        let mut computed = 0;
-        for (height, hash) in wanted {
-            let row = self.summaries.get(height)?.filter(|row| row.hash == hash);
-            let row = match row {
-                None if computed < COMPUTED_AT_ONCE => {
-                    computed += 1;
-                    self.stats(BlockId::Hash(hash)).ok().map(|stats| stats.summary)
-                }
-                row => row,
-            };
-            rows.extend(row.iter().flat_map(Summary::pack));
-        }
-        Ok(rows)
-    }
-
-    /// The block of the best chain at a height.
-    pub fn hash_at(&self, height: Height) -> Option<BlockHash> {
-        self.chain.read().by_height(height).map(|node| node.hash)
-    }
-
-    /// Headers of up to `count` blocks of the best chain, from this one upwards; none where it is not on the best chain.
-    pub fn headers(&self, from: &BlockHash, count: usize) -> Vec<HeaderFacts> {
-        let chain = self.chain.read();
-        let mut next = chain.by_hash(from).filter(|node| chain.is_best(node));
-        let nodes = std::iter::from_fn(|| {
-            let node = next?;
-            next = node.height.and_then(Height::next).and_then(|above| chain.by_height(above));
-            Some(node)
-        });
-        nodes.take(count).filter_map(|node| header_facts(&chain, node)).collect()
     }
 
     /// How the server is doing.
@@ -276,61 +179,6 @@ impl Explorer {
         Ok([Bytes::copy_from_slice(&gap.prefix()?), Bytes::new(), Bytes::new()])
     }
 
-    /// One transaction of a block with what it spends.
-    ///
-    /// # Errors
-    /// [`QueryError::NoTransaction`] where the block holds no such one; where the block is unknown or cannot be read.
-    pub fn transaction(&self, id: BlockId, which: TxInBlock) -> Result<TxAnswer, QueryError> {
-        let node = self.node(&self.chain.read(), id)?.clone();
-        let body = self.bodies.read(&node)?;
-        let block = BlockView::parse(&body.block)?;
-        let index = match which {
-            TxInBlock::Index(index) => Some(index),
-            TxInBlock::Txid(txid) => block.txs().position(|tx| tx.txid() == txid),
-        };
-        let missing = || QueryError::NoTransaction { block: node.hash, which };
-        let (index, tx) = index.and_then(|index| Some((index, block.tx(index)?))).ok_or_else(missing)?;
-        let (undo, _) = hindsight_shared::payload::split_checksum(&body.undo);
-        let prevouts = (!undo.is_empty()).then(|| PrevoutsView::from_undo(undo)).transpose()?;
-        let payload = TxPayload {
-            network: self.about.magic,
-            height: node.height,
-            absence: body.absence.filter(|_| index > 0),
-            index: u32::try_from(index).unwrap_or(u32::MAX),
-            block: node.hash,
-            prevouts: prevouts.as_ref().map_or(&[], |prevouts| prevouts.tx_undo(index)),
-            tx: tx.bytes(),
-        };
-        let immutable = node.height.is_some() && payload.absence.is_none();
-        Ok(TxAnswer { bytes: payload.encode()?.into(), tag: format!("{}-{index}", self.tag(&node, &body)), immutable })
-    }
-
-    /// Everything that is computed of a block.
-    ///
-    /// # Errors
-    /// [`QueryError::NoUndo`] where the spent outputs are absent, [`QueryError::NoHeight`] where the height is unknown;
-    /// where the block is unknown or cannot be read.
-    pub fn stats(&self, id: BlockId) -> Result<BlockStats, QueryError> {
-        let (node, median_time) = {
-            let chain = self.chain.read();
-            let node = self.node(&chain, id)?;
-            (node.clone(), chain.median_time(node))
-        };
-        let height = node.height.ok_or(QueryError::NoHeight(node.hash))?;
-        let body = self.bodies.read(&node)?;
-        if let Some(absence) = body.absence.filter(|&absence| absence != Absence::Genesis) {
-            return Err(QueryError::NoUndo { hash: node.hash, absence });
-        }
-        let block = BlockView::parse(&body.block)?;
-        let (undo, _) = hindsight_shared::payload::split_checksum(&body.undo);
-        let prevouts = (!undo.is_empty()).then(|| PrevoutsView::from_undo(undo)).transpose()?;
-        let network = self.chain.read().network();
-        let summary = Summary::compute(network, height, &block, prevouts.as_ref())?;
-        let coinbase = block.tx(0).and_then(|tx| tx.inputs().next());
-        let miner = coinbase.and_then(|input| miner::name(input.script_sig.as_bytes()));
-        Ok(BlockStats { summary, median_time, miner })
-    }
-
     /// The block in consensus serialization with witnesses.
     ///
     /// # Errors
@@ -395,19 +243,6 @@ impl Explorer {
         let parts = [Bytes::copy_from_slice(&prefix), body.undo.clone(), body.block.clone()];
         Ok(BlockPayload { parts, hash: node.hash, tag, immutable })
     }
-}
-
-fn header_facts(chain: &Chain, node: &Node) -> Option<HeaderFacts> {
-    let facts = facts(chain, node);
-    Some(HeaderFacts {
-        header: node.header,
-        height: node.height?,
-        confirmations: facts.confirmations,
-        median_time: chain.median_time(node),
-        chain_work: node.linked.then_some(node.work()),
-        tx_count: facts.tx_count,
-        next: facts.next,
-    })
 }
 
 fn facts(chain: &Chain, node: &Node) -> BlockFacts {
