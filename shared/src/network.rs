@@ -51,6 +51,8 @@ pub trait NetworkExt: Sized {
     fn chain_name(self) -> &'static str;
     /// From this height on a block's coinbase has to start with its height (BIP34).
     fn bip34_height(self) -> Height;
+    /// From this height on blocks commit to witnesses (BIP141).
+    fn segwit_height(self) -> Height;
     /// What a block at `height` may create.
     fn subsidy(self, height: Height) -> Amount;
     /// Hash of the first block.
@@ -87,6 +89,15 @@ impl NetworkExt for Network {
             Self::Bitcoin => 227_931,
             Self::Testnet => 21_111,
             Self::Testnet4 | Self::Signet | Self::Regtest => 1,
+        })
+    }
+
+    fn segwit_height(self) -> Height {
+        Height(match self {
+            Self::Bitcoin => 481_824,
+            Self::Testnet => 834_624,
+            Self::Testnet4 | Self::Signet => 1,
+            Self::Regtest => 0,
         })
     }
 

@@ -90,7 +90,7 @@ pub fn verify(payload: &Payload<'_>, block: &BlockView<'_>, rows: &[TxRow], aske
         block_hash(block, asked),
         proof_of_work(payload, block, network),
         check_merkle_root(block, rows),
-        witness_commitment(payload, block, rows),
+        witness_commitment(payload, block, rows, network),
         weight(block),
         height(payload, block, network),
         undo_checksum(payload, block),
@@ -147,16 +147,20 @@ fn check_merkle_root(block: &BlockView<'_>, rows: &[TxRow]) -> Check {
     check(Subject::MerkleRoot, holds, detail)
 }
 
-fn witness_commitment(payload: &Payload<'_>, block: &BlockView<'_>, rows: &[TxRow]) -> Check {
+fn witness_commitment(payload: &Payload<'_>, block: &BlockView<'_>, rows: &[TxRow], network: Network) -> Check {
     const SUBJECT: Subject = Subject::WitnessCommitment;
     if payload.kind == Kind::Projected {
         return unchecked(SUBJECT, "nobody has made a coinbase for this block yet");
     }
     let coinbase = block.tx(0);
+    let bare = !block.txs().any(|tx| tx.is_segwit());
+    // Mainnet 478,558 and others held outputs like commitments before these meant anything.
+    if payload.height.is_some_and(|height| height < network.segwit_height()) {
+        return check(SUBJECT, bare, "before segwit: no transaction carries a witness");
+    }
     let Some(commitment) = coinbase.as_ref().and_then(commitment) else {
-        let witnesses = block.txs().filter(TxView::is_segwit).count();
         let detail = format!("the coinbase commits to no witnesses, {witnesses} transactions carry one");
-        return check(SUBJECT, witnesses == 0, detail);
+        return check(SUBJECT, bare, detail);
     };
     let Some(reserved) = coinbase.as_ref().and_then(reserved_value) else {
         return check(SUBJECT, false, "the coinbase's witness is not one item of 32 bytes");
