@@ -125,7 +125,8 @@ impl Ingest {
             published: now,
             publishing_took: Duration::ZERO,
         };
-        ingest.report.warn("index", stored.damage.clone());
+        // It stays until the next start: what was set aside is still there to be looked at.
+        ingest.report.warn("damaged index", stored.damage.clone());
         if let Err(error) = ingest.recall(stored) {
             ingest.report.warn("source", Some(error.to_string()));
         }
