@@ -6,5 +6,7 @@
     reason = "tests: what cannot be is a failure, and helpers are called by tests only"
 )]
 
+mod islands;
 mod kernel_agrees;
 mod reorg;
+mod restart;

@@ -85,6 +85,13 @@ impl Process {
         self.child.wait().unwrap();
     }
 
+    /// SIGTERM, and waits for it to end well.
+    pub fn terminate(mut self) {
+        let status = Command::new("kill").arg(self.id().to_string()).status().unwrap();
+        assert!(status.success());
+        assert!(self.child.wait().unwrap().success());
+    }
+
     /// The process's number.
     pub fn id(&self) -> u32 {
         self.child.id()
