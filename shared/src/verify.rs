@@ -159,6 +159,7 @@ fn witness_commitment(payload: &Payload<'_>, block: &BlockView<'_>, rows: &[TxRo
         return check(SUBJECT, bare, "before segwit: no transaction carries a witness");
     }
     let Some(commitment) = coinbase.as_ref().and_then(commitment) else {
+        let witnesses = block.txs().filter(TxView::is_segwit).count();
         let detail = format!("the coinbase commits to no witnesses, {witnesses} transactions carry one");
         return check(SUBJECT, bare, detail);
     };
