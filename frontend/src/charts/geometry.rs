@@ -72,11 +72,15 @@ pub struct Bar {
     pub height: u32,
 }
 
-/// Bars for weights, side by side from left to right over the whole width, standing on the floor. Whatever is there
-/// at all is at least two pixels high.
+/// The widest that a bar and its gap become: few bars do not fill the width.
+const WIDEST: u32 = 72;
+
+/// Bars for weights, side by side from left to right, standing on the floor. Whatever is there at all is at least two
+/// pixels high.
 pub fn bars(weights: &[u64], width: u32, height: u32) -> Vec<Bar> {
     let most = weights.iter().copied().max().unwrap_or(0);
     let count = wide(weights.len());
+    let width = width.min(WIDEST.saturating_mul(narrow(weights.len())));
     let edge = |at: usize| share(wide(at), count, width);
     let bar = |(at, &weight): (usize, &u64)| {
         let (left, right) = (edge(at), edge(at + 1));
@@ -221,12 +225,13 @@ mod tests {
 
     #[test]
     fn bars_fill_the_width_and_never_vanish() {
-        let bars = bars(&[1000, 0, 1], 300, 100);
-        assert_eq!(bars[0], Bar { x: 0, y: 0, width: 97, height: 100 });
+        let bars = bars(&[1000, 0, 1], 150, 100);
+        assert_eq!(bars[0], Bar { x: 0, y: 0, width: 47, height: 100 });
         assert_eq!(bars[1].height, 0);
-        assert_eq!(bars[2], Bar { x: 200, y: 98, width: 97, height: 2 });
+        assert_eq!(bars[2], Bar { x: 100, y: 98, width: 47, height: 2 });
+        assert_eq!(super::bars(&[5], 600, 100), [Bar { x: 0, y: 0, width: 69, height: 100 }]);
         assert_eq!(super::bars(&[], 300, 100), []);
-        assert_eq!(labels(&bars, 150), [0, 2]);
+        assert_eq!(labels(&bars, 75), [0, 2]);
         assert_eq!(labels(&bars, 50), [0, 1, 2]);
     }
 

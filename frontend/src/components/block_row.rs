@@ -5,8 +5,23 @@ use leptos::prelude::*;
 
 use super::fact::Meter;
 use super::time::Ago;
-use crate::format::{bytes, ends, group};
+use crate::format::{bytes, date_time, ends, group};
 use crate::number::share;
+
+/// What the columns are.
+#[component]
+pub fn BlockHeads() -> impl IntoView {
+    view! {
+        <div class="block-row block-heads" aria-hidden="true">
+            <span class="height">"height"</span>
+            <span class="block-hash">"hash"</span>
+            <span class="date">"time (UTC)"</span>
+            <span class="when">"age"</span>
+            <span class="txs">"transactions"</span>
+            <span class="bytes">"size"</span>
+        </div>
+    }
+}
 
 /// The row.
 #[component]
@@ -32,8 +47,9 @@ pub fn BlockRow(
         <a class="block-row" class:chosen=chosen href=href data-test="block-row" data-hash=hash.clone()>
             <span class="height">{height}</span>
             <code class="block-hash" title=hash.clone()>{ends(&hash, 6, 12)}</code>
+            <span class="date muted">{date_time(facts.time, 0)}</span>
             <span class="when"><Ago time=facts.time /></span>
-            <span class="txs">{group(facts.tx_count)} <span class="muted">{if facts.tx_count == 1 { " tx" } else { " txs" }}</span></span>
+            <span class="txs">{group(facts.tx_count)} <span class="muted narrow-only">{if facts.tx_count == 1 { " tx" } else { " txs" }}</span></span>
             <span class="bytes">{bytes(size.into())}</span>
             {move || view! { <Meter share=width.get() label=label() /> }}
         </a>

@@ -13,11 +13,14 @@ pub fn Fact(
     /// Whether it takes the whole width.
     #[prop(optional)]
     wide: bool,
+    /// Whether it takes the place of two.
+    #[prop(optional)]
+    double: bool,
     /// The value.
     children: Children,
 ) -> impl IntoView {
     view! {
-        <div class="fact" class:wide=wide>
+        <div class="fact" class:wide=wide class:double=double>
             <dt title=title>{name}</dt>
             <dd>{children()}</dd>
         </div>

@@ -37,6 +37,12 @@ pub fn Keys(
         .into_iter()
         .collect_view()
     };
+    Effect::new(move || {
+        if open.get() {
+            // The sheet stands from the next frame on.
+            request_animation_frame(|| crate::browser::focus("keys"));
+        }
+    });
     move || {
         open.get().then(|| {
             view! {

@@ -90,8 +90,8 @@ pub fn Notices(
             <Notice tone=Tone::Note title="This is the demo chain" name="demo">
                 <p>
                     "The first 2,017 blocks of testnet3, real ones, as Bitcoin Core wrote them. To see your own node's blocks, start "
-                    <code>"hindsight serve --datadir ~/.bitcoin"</code>
-                    ": it only reads, next to the running node, and needs no RPC and no index of the node's."
+                    <code>"hindsight serve"</code> ", with " <code>"--datadir DIR"</code>
+                    " where the node is not in its usual place. It only reads, next to the running node, and needs no RPC and no index of the node's."
                 </p>
             </Notice>
         })}

@@ -110,9 +110,11 @@ fn summary(shown: &Totals, all: usize) -> String {
     };
     out.push_str(" · ");
     out.push_str(&bytes(shown.weight.div_ceil(4)).replace('B', "vB"));
-    out.push_str(" · fees ");
-    out.push_str(&group(shown.fees));
-    out.push_str(" sat");
+    if let Some(fees) = shown.fees {
+        out.push_str(" · fees ");
+        out.push_str(&group(fees));
+        out.push_str(" sat");
+    }
     out
 }
 
@@ -213,8 +215,10 @@ mod tests {
 
     #[test]
     fn a_selection_says_what_it_comes_to() {
-        let shown = Totals { rows: 1234, weight: 4_000_000, fees: 5000, value: 0 };
+        let shown = Totals { rows: 1234, weight: 4_000_000, fees: Some(5000), value: 0 };
         assert_eq!(summary(&shown, 4864), "1,234 of 4,864 transactions · 1 MvB · fees 5,000 sat");
+        let unknown = Totals { fees: None, ..shown };
+        assert_eq!(summary(&unknown, 1234), "1,234 transactions · 1 MvB");
         assert_eq!(summary(&shown, 1234), "1,234 transactions · 1 MvB · fees 5,000 sat");
     }
 }

@@ -99,8 +99,8 @@ pub struct Totals {
     pub rows: u32,
     /// Their weight.
     pub weight: u64,
-    /// The fees that are known.
-    pub fees: u64,
+    /// The fees that are known; absent where none is.
+    pub fees: Option<u64>,
     /// The sum of their outputs in satoshis; beyond 64 bits the largest number.
     pub value: u64,
 }
@@ -111,7 +111,10 @@ pub fn totals(rows: &[TxRow], order: &[u32]) -> Totals {
         Totals { rows: narrow(order.len()), ..Totals::default() },
         |sum, row| Totals {
             weight: sum.weight + u64::from(row.weight),
-            fees: sum.fees.saturating_add(row.fee.map_or(0, bitcoin::Amount::to_sat)),
+            fees: match (sum.fees, row.fee) {
+                (sum, None) => sum,
+                (sum, Some(fee)) => Some(sum.unwrap_or(0).saturating_add(fee.to_sat())),
+            },
             value: sum.value.saturating_add(row.value.to_sat()),
             ..sum
         },
@@ -212,10 +215,11 @@ mod tests {
     fn sums_and_medians() {
         let rows = rows();
         let sum = totals(&rows, &[1, 3]);
-        assert_eq!((sum.rows, sum.weight, sum.fees, sum.value), (2, 800, 4100, 0x4b * 10 + 0x5d * 10));
+        assert_eq!((sum.rows, sum.weight, sum.fees, sum.value), (2, 800, Some(4100), 0x4b * 10 + 0x5d * 10));
         // by weight: 561 at 0.998, 1200 at 1, 400 at 40: half of 2161 is reached at 1
         assert_eq!(rate_range(&rows), Some((998, 1000, 40_000)));
         assert_eq!(rate_range(&rows[..1]), None);
+        assert_eq!(totals(&rows, &[0]).fees, None);
     }
 
     #[test]

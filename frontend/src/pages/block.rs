@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hindsight_shared::api::{BlockFacts, block_path};
+use hindsight_shared::payload::Absence;
 use hindsight_shared::search::BlockId;
 use leptos::prelude::*;
 
@@ -114,7 +115,8 @@ fn BlockView(block: Arc<LoadedBlock>, id: BlockId, facts: Answer<BlockFacts>) ->
     let checks = block.checks(asked);
     let absent = block.absence.map(|absence| {
         let (title, text) = absence_notice(absence);
-        view! { <Notice tone=Tone::Warning title name="absence"><p>{text}</p></Notice> }
+        let tone = if absence == Absence::Genesis { Tone::Note } else { Tone::Warning };
+        view! { <Notice tone title name="absence"><p>{text}</p></Notice> }
     });
     view! {
         <article class="block" data-test="block" data-hash=hash.to_string()>
@@ -204,7 +206,7 @@ fn FeePanel(block: Arc<LoadedBlock>, query: Memo<Query>, change: Callback<String
 }
 
 fn no_fees(block: &LoadedBlock) -> &'static str {
-    if block.absence.is_none() {
+    if block.rows.len() == 1 {
         "The coinbase is this block's only transaction: nobody paid a fee."
     } else {
         "Without the spent outputs' amounts no fee is known."

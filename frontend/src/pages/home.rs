@@ -9,7 +9,7 @@ use leptos::prelude::*;
 use crate::api::{self, ApiError};
 use crate::browser::{is_taken, media, on_key};
 use crate::chain::Chain;
-use crate::components::block_row::BlockRow;
+use crate::components::block_row::{BlockHeads, BlockRow};
 use crate::components::loaded::Failure;
 use crate::components::server::{Notices, Server};
 use crate::components::tx_table::NARROW;
@@ -180,6 +180,7 @@ pub fn HomePage() -> impl IntoView {
         {move || chain.status.get().map(|status| view! { <Notices status /> })}
         <div class="home">
             <section class="card blocks" aria-label="Blocks, newest first" data-test="blocks">
+                <BlockHeads />
                 <VirtualList items=fetched.order place row />
                 {move || fetched.trouble.get().map(|error| view! { <Failure error retry /> })}
                 <p class="muted end" role="status">{move || end_text(fetched)}</p>

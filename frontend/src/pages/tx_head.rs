@@ -76,7 +76,7 @@ pub fn TxHead(
                 <Fact name="Weight"><span data-test="weight">{group(row.weight)}</span> " WU"</Fact>
                 <Fact name="Size">{count(u64::from(row.size), "byte")}</Fact>
                 <Fact name="Version"><span data-test="version">{group(number)}</span> " " <span class="muted">{version(number)}</span></Fact>
-                <Fact name="Locktime" wide=true>
+                <Fact name="Locktime" double=true>
                     <span data-test="locktime">{group(locked)}</span> " " <span class="muted">{lock_meaning}</span>
                 </Fact>
                 {row.flags.contains(Flags::SEGWIT).then(|| view! {
