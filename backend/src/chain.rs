@@ -31,6 +31,7 @@ struct Place {
     position: Position,
     size: u32,
     tx_count: u32,
+    stated_height: Option<Height>,
 }
 
 /// One block: its header, its place in the tree of headers, and everywhere it is stored.
@@ -61,7 +62,7 @@ impl Node {
             header: self.header,
             hash: self.hash,
             tx_count: place.tx_count,
-            stated_height: self.stated_height,
+            stated_height: place.stated_height,
             size: place.size,
             position: place.position,
             found: place.found,
@@ -100,9 +101,12 @@ pub struct Chain {
     leaves: BTreeSet<NodeId>,
     /// The files, as last walked.
     files: HashMap<u32, WalkedFile>,
-    /// Heights and work have to be computed anew.
-    unlinked: bool,
-    /// They have been since the last choice, so that it may lie in an island that has been joined to another.
+    /// Blocks that have joined others, whose heights and work are not counted yet, nor those of their descendants.
+    joined: Vec<NodeId>,
+    /// Whether every block has to be counted anew.
+    recount: bool,
+    /// Whether blocks have been counted anew since the last choice, so that it may lie in an island that has been joined
+    /// to another.
     relinked: bool,
     best: Best,
 }
@@ -118,7 +122,8 @@ impl Chain {
             waiting: HashMap::new(),
             leaves: BTreeSet::new(),
             files: HashMap::new(),
-            unlinked: false,
+            joined: Vec::new(),
+            recount: false,
             relinked: false,
             best: Best::default(),
         }
@@ -204,14 +209,32 @@ impl Chain {
         let mut blocks = Vec::with_capacity(file.records.len());
         for record in &file.records {
             let id = self.id_of(record);
-            let place =
-                Place { found: record.found, position: record.position, size: record.size, tx_count: record.tx_count };
-            let places = &mut self.nodes[index(id)].places;
-            places.push(place);
-            places.sort_by_key(|place| (place.found, place.position));
-            blocks.push(id);
+            if self.place(id, record) {
+                blocks.push(id);
+            }
         }
         self.files.insert(file.number, WalkedFile { stamp: file.stamp, end: file.end, blocks });
+    }
+
+    /// Notes one place of a block, the most believable first; whether it is the block's first in that file.
+    fn place(&mut self, id: NodeId, record: &BlockRecord) -> bool {
+        let node = &mut self.nodes[index(id)];
+        let first = node.places.iter().all(|place| place.position.file != record.position.file);
+        node.places.push(Place {
+            found: record.found,
+            position: record.position,
+            size: record.size,
+            tx_count: record.tx_count,
+            stated_height: record.stated_height,
+        });
+        node.places.sort_by_key(|place| (place.found, place.position));
+        // Anybody can inscribe a header with another coinbase behind it: what the most believable place says counts.
+        let stated = node.places.first().and_then(|place| place.stated_height);
+        if node.stated_height != stated {
+            node.stated_height = stated;
+            self.recount = true;
+        }
+        first
     }
 
     /// Forgets where a file's blocks are stored; their headers stay.
@@ -219,6 +242,11 @@ impl Chain {
         for id in self.files.remove(&number).map(|file| file.blocks).unwrap_or_default() {
             self.nodes[index(id)].places.retain(|place| place.position.file != number);
         }
+    }
+
+    /// Numbers of the files that are known.
+    pub fn file_numbers(&self) -> Vec<u32> {
+        self.files.keys().copied().collect()
     }
 
     /// What is known of a file, as its walk found it.
@@ -231,7 +259,6 @@ impl Chain {
             .filter(|record| record.position.file == number)
             .collect();
         records.sort_by_key(|record| record.position);
-        records.dedup_by_key(|record| record.position);
         Some(BlockFile { number, stamp: file.stamp, end: file.end, records })
     }
 

@@ -6,7 +6,7 @@
 //! lies between them) the one with the greatest height leads, and the others fill in below it.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bitcoin::{BlockHash, Work};
 use hindsight_shared::Height;
@@ -93,25 +93,25 @@ impl Chain {
     /// # Errors
     /// [`NeedsPair`] when a file's undo has to be paired before the choice can be made.
     pub fn choose(&self, leading: bool, undo: &dyn Fn(&Node) -> Undo) -> Result<Best, NeedsPair> {
-        let mut best = Best::default();
+        let mut tips = Vec::new();
         for island in self.islands() {
-            let below = best.segments.last().map(|segment| segment.base);
-            let Some(tip) = self.connected_tip(&island, undo)? else { continue };
-            let height = self.node(tip.id).height;
-            if below.is_some_and(|below| height >= Some(below)) {
-                continue;
-            }
-            if best.tip.is_none() {
-                best.tip = Some(tip.id);
-                best.tied = tip.tied.map(|id| self.node(id).hash);
-            }
-            best.segments.extend(self.segment_below(tip.id));
-            if leading {
+            tips.extend(self.connected_tip(&island, undo)?);
+            if leading && !tips.is_empty() {
                 break;
             }
         }
-        best.segments.reverse();
-        Ok(best)
+        tips.sort_by_key(|tip| Reverse((self.node(tip.id).height, self.node(tip.id).linked, tip.id)));
+        let mut segments: Vec<Segment> = Vec::new();
+        for tip in &tips {
+            let below = segments.last().map(|segment| segment.base);
+            if below.is_none_or(|below| self.node(tip.id).height < Some(below)) {
+                segments.extend(self.segment_below(tip.id));
+            }
+        }
+        segments.reverse();
+        let first = tips.first();
+        let tied = first.and_then(|tip| tip.tied).map(|id| self.node(id).hash);
+        Ok(Best { segments, tip: first.map(|tip| tip.id), tied })
     }
 
     /// Puts a choice in force; whether it differs from the last one.
@@ -143,9 +143,11 @@ impl Chain {
 
     fn connected_tip(&self, leaves: &[NodeId], undo: &dyn Fn(&Node) -> Undo) -> Result<Option<Tip>, NeedsPair> {
         let mut best: Option<Tip> = None;
+        // Blocks without undo that a heavier branch has come down through: below them there is nothing new.
+        let mut passed = HashSet::new();
         for &leaf in leaves {
             let least = best.as_ref().map(|tip| tip.work);
-            let Some((id, position)) = self.connected_from(leaf, least, undo)? else { continue };
+            let Some((id, position)) = self.connected_from(leaf, least, &mut passed, undo)? else { continue };
             let work = self.node(id).work;
             best = Some(match best {
                 None => Tip { id, work, undo: position, tied: None },
@@ -163,12 +165,13 @@ impl Chain {
         &self,
         leaf: NodeId,
         least: Option<Work>,
+        passed: &mut HashSet<NodeId>,
         undo: &dyn Fn(&Node) -> Undo,
     ) -> Result<Option<(NodeId, Option<Position>)>, NeedsPair> {
         let mut next = Some(leaf);
         while let Some(id) = next {
             let node = self.node(id);
-            if least.is_some_and(|least| node.work < least) {
+            if least.is_some_and(|least| node.work < least) || passed.contains(&id) {
                 return Ok(None);
             }
             if node.hash == self.genesis {
@@ -176,7 +179,10 @@ impl Chain {
             }
             match undo(node) {
                 Undo::At(position) => return Ok(Some((id, Some(position)))),
-                Undo::None => next = node.parent,
+                Undo::None => {
+                    passed.insert(id);
+                    next = node.parent;
+                }
                 Undo::Unpaired(file) => return Err(NeedsPair(file)),
             }
         }
@@ -209,7 +215,8 @@ impl Chain {
         if self.relinked {
             return None;
         }
-        let segment = self.best.segments.iter().find(|segment| (segment.base..=segment.to()).contains(&height))?;
+        let segment = self.best.segments.partition_point(|segment| segment.base <= height).checked_sub(1)?;
+        let segment = self.best.segments.get(segment)?;
         let count = usize::try_from(height.0 - segment.base.0).ok()?;
         let known = segment.blocks.get(..=count)?;
         (known.last() == Some(&id)).then_some((segment.base, known))
