@@ -1,6 +1,6 @@
 //! Writes `seeds/`: small real blocks of the two chains that the project carries, in the form that each target reads.
 //!
-//!     cargo run --manifest-path tests/fuzz/Cargo.toml --bin seeds
+//!     cargo run --manifest-path tests/fuzz/Cargo.toml --example seeds
 
 use std::collections::BTreeSet;
 use std::error::Error;
