@@ -1,5 +1,7 @@
 //! The block view: finding the transactions, hashing them, the rows of the table, and every check of the page.
 
+#![allow(clippy::unwrap_used, reason = "a bench that fails has nothing to measure")]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hindsight_benches::chains::{Sample, samples};
 use hindsight_shared::block::{BlockView, merkle_root};

@@ -1,5 +1,7 @@
 //! The payload: what the server does to send one and what the page does to open it.
 
+#![allow(clippy::unwrap_used, reason = "a bench that fails has nothing to measure")]
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

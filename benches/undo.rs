@@ -1,5 +1,7 @@
 //! Undo: finding out which record belongs to which block, and reading one.
 
+#![allow(clippy::unwrap_used, reason = "a bench that fails has nothing to measure")]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hindsight_benches::chains::{Chain, demo, eras, full_blocks, samples};
 use hindsight_shared::payload::split_checksum;

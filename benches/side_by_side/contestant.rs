@@ -1,6 +1,7 @@
 //! One server under load.
 
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use tempfile::TempDir;
 
@@ -13,10 +14,10 @@ pub struct Contestant {
     pub name: &'static str,
     /// Where it listens.
     pub address: SocketAddr,
-    /// The process.
-    pub server: Server,
+    /// The process; two addresses of one server share it.
+    pub server: Rc<Server>,
     /// Its index, or its files and configuration.
-    pub _dir: TempDir,
+    pub _dir: Rc<TempDir>,
 }
 
 /// An address on loopback that nothing listens at.

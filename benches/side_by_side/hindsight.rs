@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -40,7 +41,7 @@ pub fn start(name: &'static str, binary: &Path, chain: &Chain) -> Result<Contest
     // Nothing of this machine's own settings.
     command.env("HINDSIGHT_CONFIG", dir.path().join("none.toml"));
     std::fs::write(dir.path().join("none.toml"), "")?;
-    Ok(Contestant { name, address, server: Server::start(&mut command)?, _dir: dir })
+    Ok(Contestant { name, address, server: Rc::new(Server::start(&mut command)?), _dir: Rc::new(dir) })
 }
 
 /// The body of `path`, as soon as the server has it.

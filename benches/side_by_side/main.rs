@@ -80,7 +80,7 @@ fn main() -> Result<()> {
             Ok((path, body))
         })
         .collect::<Result<_>>()?;
-    contestants.push(nginx::start(&nginx, &files)?);
+    contestants.extend(nginx::start(&nginx, &files)?);
     for (path, body) in &files {
         for contestant in &contestants {
             same_bytes(contestant, path, body)?;

@@ -1,6 +1,7 @@
 //! nginx with the settings that its users serve files with.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::{Context, Result};
 
@@ -18,9 +19,10 @@ pub fn find() -> Result<PathBuf> {
     found.next().context("nginx is not installed (Debian: apt install nginx-light): there is nothing to compare with")
 }
 
-/// Starts it on these files, given by path and bytes.
-pub fn start(nginx: &Path, files: &[(String, Vec<u8>)]) -> Result<Contestant> {
-    let (dir, address) = (tempfile::tempdir()?, free_address()?);
+/// Starts it on these files, given by path and bytes: once with sendfile, as everybody has it, and once without, since on
+/// loopback copying through a buffer can be the quicker way.
+pub fn start(nginx: &Path, files: &[(String, Vec<u8>)]) -> Result<[Contestant; 2]> {
+    let (dir, address, copying) = (tempfile::tempdir()?, free_address()?, free_address()?);
     for (path, bytes) in files {
         let file = dir.path().join("files").join(path.trim_start_matches('/'));
         std::fs::create_dir_all(file.parent().context("a file lies in a directory")?)?;
@@ -30,13 +32,14 @@ pub fn start(nginx: &Path, files: &[(String, Vec<u8>)]) -> Result<Contestant> {
     let here = dir.path().display().to_string();
     // Workers of a master that is root give up its rights, and could not read the directory.
     let user = if rustix::process::getuid().is_root() { "user root;" } else { "" };
-    std::fs::write(
-        &config,
-        format!("{user}\n{}", CONFIG.replace("HERE", &here).replace("ADDRESS", &address.to_string())),
-    )?;
+    let addresses = CONFIG.replace("ADDRESS", &address.to_string()).replace("COPYING", &copying.to_string());
+    std::fs::write(&config, format!("{user}\n{}", addresses.replace("HERE", &here)))?;
     let mut command = command(nginx.as_os_str())?;
     command.arg("-c").arg(config).arg("-e").arg(dir.path().join("error.log"));
-    Ok(Contestant { name: "nginx", address, server: Server::start(&mut command)?, _dir: dir })
+    let server = Rc::new(Server::start(&mut command)?);
+    let dir = Rc::new(dir);
+    let contestant = |name, address| Contestant { name, address, server: server.clone(), _dir: dir.clone() };
+    Ok([contestant("nginx copy", copying), contestant("nginx", address)])
 }
 
 const CONFIG: &str = "
@@ -58,5 +61,6 @@ http {
     uwsgi_temp_path HERE/uwsgi;
     scgi_temp_path HERE/scgi;
     server { listen ADDRESS; root HERE/files; }
+    server { listen COPYING; root HERE/files; sendfile off; output_buffers 1 2m; }
 }
 ";

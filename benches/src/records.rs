@@ -71,7 +71,7 @@ pub fn push_compressed_amount(out: &mut Vec<u8>, mut value: u64) {
         return push_varint(out, 0);
     }
     let mut zeros = 0;
-    while value % 10 == 0 && zeros < 9 {
+    while value.is_multiple_of(10) && zeros < 9 {
         value /= 10;
         zeros += 1;
     }
