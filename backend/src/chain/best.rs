@@ -100,7 +100,7 @@ impl Chain {
                 break;
             }
         }
-        tips.sort_by_key(|tip| Reverse((self.node(tip.id).height, self.node(tip.id).linked, tip.id)));
+        tips.sort_by_key(|tip| Reverse((self.node(tip.id).height, self.node(tip.id).linked, self.node(tip.id).hash)));
         let mut segments: Vec<Segment> = Vec::new();
         for tip in &tips {
             let below = segments.last().map(|segment| segment.base);
@@ -132,10 +132,11 @@ impl Chain {
         }
         let mut islands: Vec<_> = islands.into_values().collect();
         for leaves in &mut islands {
-            leaves.sort_by_key(|&id| Reverse((self.node(id).work, id)));
+            leaves.sort_by_key(|&id| Reverse((self.node(id).work, self.node(id).hash)));
         }
         islands.sort_by_cached_key(|leaves| {
-            let greatest = leaves.iter().map(|&id| (self.node(id).height, self.node(id).linked, id)).max();
+            let greatest =
+                leaves.iter().map(|&id| (self.node(id).height, self.node(id).linked, self.node(id).hash)).max();
             Reverse(greatest)
         });
         islands

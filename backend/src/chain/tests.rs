@@ -312,3 +312,99 @@ fn genesis_is_cores() {
     let world = World::with_genesis();
     assert_eq!(world.hash("genesis"), Network::Regtest.genesis_hash());
 }
+
+#[test]
+fn an_island_leads_by_its_connected_tip_not_by_its_highest_block() {
+    let mut world = World::with_genesis();
+    world.connected(&["a1", "a2", "a3"], "genesis", 0);
+    for (name, parent, height) in [("i1", "gone", 1), ("i2", "i1", 2), ("i3", "i2", 3), ("i4", "i3", 4)] {
+        world.make(name, parent, EASY);
+        world.stated.insert(world.hash(name), Height(height));
+        world.store(name, 1);
+    }
+    world.undo.push(world.hash("i2"));
+    let chain = world.map(&[0, 1]);
+    world.check_tip(&chain, "a3", 3);
+    assert_eq!(ranges(&chain), [(0, 3)]);
+}
+
+#[test]
+fn an_inscribed_copy_does_not_decide_what_a_coinbase_states() {
+    let mut world = World::default();
+    for (name, parent, height) in [("c1", "pruned", 700), ("c2", "c1", 701)] {
+        world.make(name, parent, EASY);
+        world.stated.insert(world.hash(name), Height(height));
+        world.store(name, 7);
+        world.undo.push(world.hash(name));
+    }
+    // The same header with another coinbase behind it, found by searching and walked first.
+    let fake = world.files[&7][1];
+    let position = Position { file: 6, offset: 8 };
+    let fake = BlockRecord { stated_height: Some(Height(9)), found: Found::Search, position, ..fake };
+    world.files.insert(6, vec![fake]);
+    for order in [[6, 7], [7, 6]] {
+        let chain = world.map(&order);
+        world.check_tip(&chain, "c2", 701);
+        assert_eq!(chain.file(6), Some(world.file(6)));
+        assert_eq!(chain.file(7), Some(world.file(7)));
+    }
+}
+
+#[test]
+fn many_copies_of_one_block_take_their_place_each() {
+    let mut world = World::with_genesis();
+    for _ in 0..50 {
+        world.store("genesis", 0);
+    }
+    let mut chain = world.map(&[0]);
+    assert_eq!(chain.file(0), Some(world.file(0)));
+    chain.remove_file(0);
+    assert!(!chain.by_hash(&world.hash("genesis")).unwrap().is_stored());
+}
+
+proptest::proptest! {
+    /// However blocks turn up, one by one or all at once, the chain is the same.
+    #[test]
+    fn the_order_of_arrival_does_not_matter(
+        parents in proptest::collection::vec(0_usize..40, 40),
+        order in proptest::collection::vec(0_u32..1000, 40),
+        gaps in proptest::collection::vec(proptest::bool::weighted(0.2), 40),
+    ) {
+        const NAMES: [&str; 41] = [
+            "genesis", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19",
+            "20", "21", "22", "23", "24", "25", "26", "27", "28", "29", "30", "31", "32", "33", "34", "35", "36", "37", "38",
+            "39", "40",
+        ];
+        let mut world = World::with_genesis();
+        let mut heights = vec![0];
+        for at in 1..=40 {
+            let parent = parents[at - 1] % at;
+            world.make(NAMES[at], NAMES[parent], EASY);
+            heights.push(heights[parent] + 1);
+            world.stated.insert(world.hash(NAMES[at]), Height(heights[at]));
+            // Some blocks are in no file: islands.
+            if !gaps[at - 1] {
+                world.store(NAMES[at], u32::try_from(at).unwrap());
+                if order[at - 1] % 3 > 0 {
+                    world.undo.push(world.hash(NAMES[at]));
+                }
+            }
+        }
+        let mut files: Vec<u32> = world.files.keys().copied().collect();
+        files.sort_unstable();
+        let at_once = world.map(&files);
+        files.sort_by_key(|&file| order[usize::try_from(file).unwrap().saturating_sub(1)]);
+        let mut step_by_step = Chain::new(Network::Regtest);
+        for file in files {
+            step_by_step.set_file(&world.file(file));
+            world.choose(&mut step_by_step);
+        }
+        proptest::prop_assert_eq!(ranges(&at_once), ranges(&step_by_step));
+        for name in NAMES {
+            let [a, b] = [&at_once, &step_by_step].map(|chain| {
+                chain.by_hash(&world.hash(name)).map(|node| (node.height, node.linked, node.work, chain.is_best(node)))
+            });
+            proptest::prop_assert_eq!(a, b, "{}", name);
+        }
+    }
+}
