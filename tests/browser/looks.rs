@@ -119,9 +119,9 @@ fn a_full_block_fits_a_phone_too() {
 #[track_caller]
 fn fits(page: &Page, what: &str, width: u32) {
     let measured: (f64, f64) = page.js("return [document.scrollingElement.scrollWidth, innerWidth]", json!([]));
-    let widest = "return [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => e.tagName + '.' + e.className)";
+    let widest = "return [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > arguments[0] + 1).slice(0, 5).map(e => e.tagName + '.' + e.className)";
     if measured.0 > measured.1 || measured.1 > f64::from(width) {
-        let culprits: Vec<String> = page.js(widest, json!([]));
+        let culprits: Vec<String> = page.js(widest, json!([width]));
         panic!("{what} is {} wide in a window of {width} ({}): {culprits:?}", measured.0, measured.1);
     }
 }
@@ -130,7 +130,8 @@ fn fits(page: &Page, what: &str, width: u32) {
 fn colours_follow_the_system_until_a_reader_chooses() {
     let server = Server::demo();
     let page = Page::open(&server.url());
-    let background = || page.js::<String>("return getComputedStyle(document.body).backgroundColor", json!([]));
+    let background =
+        || page.js::<String>("return getComputedStyle(document.documentElement).backgroundColor", json!([]));
     let theme = |name: &str| page.until_true(name, &format!("document.documentElement.dataset.theme === '{name}'"));
     page.system_colours("light");
     page.go("");

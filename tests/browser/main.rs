@@ -15,6 +15,7 @@ mod broken;
 mod cdp;
 mod driver;
 mod expect;
+mod giant;
 mod home;
 mod looks;
 mod page;

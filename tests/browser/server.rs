@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use hindsight_shared::api::{BlockFacts, Status};
+use hindsight_shared::api::BlockFacts;
 use hindsight_tests::client::{Response, request};
 use hindsight_tests::fixtures::{Fixture, mainnet_eras};
 use hindsight_tests::wait::until_true;
@@ -64,7 +64,9 @@ impl Server {
         let address = line.trim().rsplit_once("http://").and_then(|(_, url)| url.trim_end_matches('/').parse().ok());
         let address = address.unwrap_or_else(|| panic!("hindsight did not say where it serves, but {line:?}"));
         let server = Self { child, address, _temporary: temporary, fixture };
-        until_true("the directory has been read", || server.status().progress.complete);
+        until_true("the directory has been read", || {
+            server.get("/api/v1/status").json::<serde_json::Value>()["progress"]["complete"] == true
+        });
         server
     }
 
@@ -76,11 +78,6 @@ impl Server {
     /// `GET`
     pub fn get(&self, path: &str) -> Response {
         request(self.address, "GET", path, &[]).unwrap()
-    }
-
-    /// `GET /api/v1/status`
-    pub fn status(&self) -> Status {
-        self.get("/api/v1/status").json()
     }
 
     /// `GET /api/v1/block/{id}`
