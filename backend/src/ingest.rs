@@ -214,6 +214,8 @@ impl Ingest {
         self.seen.clear();
         self.unsettled.clear();
         self.batch = Batch::default();
+        // What is not found now has not been read yet.
+        *self.report.progress.lock() = Progress::default();
         let outcome = self.index.start_over(&Self::identity(&self.files));
         self.report.warn("index", outcome.err().map(|error| error.to_string()));
         Ok(())
