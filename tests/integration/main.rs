@@ -6,6 +6,7 @@
     reason = "tests: what cannot be is a failure, and helpers are called by tests only"
 )]
 
+mod changing_files;
 mod islands;
 mod kernel_agrees;
 mod reorg;
