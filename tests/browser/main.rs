@@ -13,6 +13,7 @@ mod alone;
 mod block;
 mod broken;
 mod cdp;
+mod charts;
 mod driver;
 mod expect;
 mod giant;

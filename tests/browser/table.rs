@@ -67,11 +67,16 @@ fn a_full_block_is_one_list_of_which_a_window_is_drawn() {
         let link = format!("{}[data-index=\"{at}\"] a", test("tx-row"));
         assert_eq!(page.attr(&link, "href"), judged.page(at));
     }
-    page.press_key(Key::Home);
-    page.until_there(&format!("{}[data-index=\"0\"].chosen", test("tx-row")));
+    // A transaction from the list's end, and back to where the list was left.
+    let before: i64 = page.js("return Math.round(scrollY)", json!([]));
+    assert!(before > 100_000, "{before}");
     page.press_key(Key::Enter);
-    page.until_path(&judged.page(0));
+    page.until_path(&judged.page(4863));
+    page.until_there(&test("transaction"));
     page.back();
+    page.until_there(&format!("{}[data-index=\"4863\"].chosen", test("tx-row")));
+    page.until_true("the list is where it was", &format!("Math.abs(scrollY - {before}) <= 1"));
+    page.press_key(Key::Home);
     page.until_there(&format!("{}[data-index=\"0\"].chosen", test("tx-row")));
     page.assert_quiet();
 }
