@@ -9,14 +9,16 @@ pub fn run(bytes: &[u8]) {
     match (BlockView::parse(bytes), deserialize::<Block>(bytes)) {
         (Ok(view), Ok(judge)) => same_block(&view, &judge),
         (Ok(view), Err(error)) => assert!(crate_alone_refuses(&error), "{} transactions: {error}", view.tx_count()),
-        (Err(error), Ok(judge)) => panic!("{error}, but {} transactions", judge.txdata.len()),
+        (Err(error), Ok(judge)) => {
+            assert!(judge.txdata.iter().any(crate_alone_accepts), "{error}, but {} transactions", judge.txdata.len());
+        }
         (Err(_), Err(_)) => {}
     }
     let tx = bytes.get(81..).unwrap_or_default();
     match (TxView::parse(tx), deserialize::<Transaction>(tx)) {
         (Ok(view), Ok(judge)) => same_tx(&view, &judge),
         (Ok(_), Err(error)) => assert!(crate_alone_refuses(&error), "a lone transaction: {error}"),
-        (Err(error), Ok(judge)) => panic!("{error}, but {}", judge.compute_txid()),
+        (Err(error), Ok(judge)) => assert!(crate_alone_accepts(&judge), "{error}, but {}", judge.compute_txid()),
         (Err(_), Err(_)) => {}
     }
 }
@@ -25,6 +27,11 @@ pub fn run(bytes: &[u8]) {
 /// items that a block may hold.
 fn crate_alone_refuses(error: &encode::Error) -> bool {
     matches!(error, encode::Error::OversizedVectorAllocation { .. })
+}
+
+/// A witness flag and no input: the crate writes half-built transactions so, Core throws ("Superfluous witness record").
+fn crate_alone_accepts(judge: &Transaction) -> bool {
+    judge.input.is_empty()
 }
 
 fn same_block(view: &BlockView<'_>, judge: &Block) {
