@@ -117,7 +117,8 @@ fn second_line(input: &Input, context: &InputContext) -> AnyView {
 #[component]
 fn Details(input: Input, context: InputContext) -> impl IntoView {
     let roles = input.roles();
-    let meaning = sequence(input.sequence, context.version);
+    // A coinbase spends nothing that could be locked, and is never replaced.
+    let meaning = if input.coinbase { String::new() } else { sequence(input.sequence, context.version) };
     let sequence_text = hex_word(input.sequence);
     let age = input.created.and_then(|created| Some(coin_age(context.height?.checked_sub(created.height.0)?)));
     let created = input.created.map(|created| {

@@ -1,6 +1,6 @@
 //! What the server says of itself: where its blocks come from, how far it has read, what files cannot tell.
 
-use hindsight_shared::api::Status;
+use hindsight_shared::api::{HeightRange, Progress, Status};
 use leptos::prelude::*;
 
 use super::fact::{Fact, Meter};
@@ -8,85 +8,102 @@ use super::notice::{Notice, Tone};
 use crate::format::{count, group};
 use crate::number::share;
 
-/// The panel beside the list of blocks.
+/// The panel beside the list of blocks. What changes is written anew, the rest stays as the reader left it.
 #[component]
 pub fn Server(
     /// What the server said last.
-    status: Status,
+    status: Signal<Option<Status>>,
     /// The page of the tip.
-    tip: Option<String>,
+    tip: Signal<Option<String>>,
     /// The page of a block with as much work as the tip.
-    tie: Option<String>,
+    tie: Signal<Option<String>>,
 ) -> impl IntoView {
-    let progress = status.progress;
-    let read = share(progress.files_read.into(), progress.files.into(), 1000);
-    let reading = if progress.complete {
-        count(progress.files.into(), "block file") + " read"
-    } else {
-        [&group(progress.files_read), " of ", &count(progress.files.into(), "block file"), " read"].concat()
+    let height = move || {
+        let height = status.with(|status| status.as_ref()?.tip.as_ref()?.height);
+        height.map_or_else(|| "not known yet".to_owned(), group)
     };
-    let height = status.tip.as_ref().and_then(|tip| tip.height).map_or_else(|| "not known yet".to_owned(), group);
-    let ranges = status.ranges.iter().map(|range| {
-        let text = if range.from == range.to {
-            group(range.from)
-        } else {
-            [&group(range.from), "–", &group(range.to)].concat()
-        };
-        view! { <li>{text}</li> }
+    let progress =
+        Memo::new(move |_| status.with(|status| status.as_ref().map(|status| status.progress)).unwrap_or_default());
+    let source = move || status.with(|status| status.as_ref().map(|status| status.source.clone()));
+    let ranges = Memo::new(move |_| {
+        status.with(|status| status.as_ref().map(|status| status.ranges.clone())).unwrap_or_default()
     });
-    let several = status.ranges.len() > 1;
-    let tie = tie.map(|href| {
-        view! {
-            <p class="muted">
-                "Two blocks at the tip have the same work; files cannot tell which one the node prefers. "
-                <a href=href>"The other one"</a>
-            </p>
-        }
+    let unknown = Memo::new(move |_| {
+        status.with(|status| status.as_ref().map(|status| status.unknown.clone())).unwrap_or_default()
     });
     view! {
         <section class="card server" aria-labelledby="server-title" data-test="server">
             <h2 id="server-title">"This server"</h2>
             <dl class="facts">
-                <Fact name="Tip">
-                    {match tip {
-                        Some(href) => view! { <a href=href data-test="tip">{height}</a> }.into_any(),
-                        None => height.into_any(),
-                    }}
-                </Fact>
-                <Fact name="Blocks found" title="Stale ones included">{group(progress.blocks)}</Fact>
-                <Fact name="Source" wide=true>{status.source.clone()}</Fact>
-                <Fact name="Reading" wide=true>
-                    {reading}
-                    {(!progress.complete).then(|| view! { <Meter share=read label="files read".to_owned() /> })}
-                </Fact>
+                <Fact name="Tip"><a href=tip data-test="tip">{height}</a></Fact>
+                <Fact name="Blocks found" title="Stale ones included">{move || group(progress.get().blocks)}</Fact>
+                <Fact name="Source" wide=true>{source}</Fact>
+                <Fact name="Block files" wide=true>{move || reading(progress.get())}</Fact>
+                <Fact name="Statistics" wide=true>{move || counted(progress.get(), &ranges.get())}</Fact>
             </dl>
-            {several.then(|| view! {
+            {move || (ranges.with(Vec::len) > 1).then(|| view! {
                 <h3>"Heights on disk"</h3>
-                <ul class="ranges-list" data-test="ranges">{ranges.collect_view()}</ul>
+                <ul class="ranges-list" data-test="ranges">
+                    {ranges.get().into_iter().map(|range| view! { <li>{range_text(range)}</li> }).collect_view()}
+                </ul>
             })}
-            {tie}
-            {(!status.unknown.is_empty()).then(|| view! {
+            {move || tie.get().map(|href| view! {
+                <p class="muted">
+                    "Two blocks at the tip have the same work; files cannot tell which one the node prefers. "
+                    <a href=href>"The other one"</a>
+                </p>
+            })}
+            {move || (!unknown.with(Vec::is_empty)).then(|| view! {
                 <details data-test="unknown">
                     <summary>"What files cannot tell"</summary>
-                    <ul>{status.unknown.iter().map(|text| view! { <li>{text.clone()}</li> }).collect_view()}</ul>
+                    <ul>{unknown.get().into_iter().map(|text| view! { <li>{text}</li> }).collect_view()}</ul>
                 </details>
             })}
         </section>
     }
 }
 
+fn reading(progress: Progress) -> AnyView {
+    if progress.complete {
+        return view! { {count(progress.files.into(), "file")} " read" }.into_any();
+    }
+    part(progress.files_read.into(), progress.files.into(), "file", "files read")
+}
+
+fn counted(progress: Progress, ranges: &[HeightRange]) -> AnyView {
+    let blocks = ranges.iter().map(|range| u64::from(range.to.0.saturating_sub(range.from.0)) + 1).sum();
+    if u64::from(progress.statistics) >= blocks {
+        return view! { {count(blocks, "block")} " counted" }.into_any();
+    }
+    part(progress.statistics.into(), blocks, "block", "blocks counted")
+}
+
+/// How much of something is done.
+fn part(done: u64, of: u64, noun: &str, label: &str) -> AnyView {
+    view! {
+        {group(done)} " of " {count(of, noun)}
+        <Meter share=share(done, of, 1000) label=label.to_owned() />
+    }
+    .into_any()
+}
+
+fn range_text(range: HeightRange) -> String {
+    if range.from == range.to { group(range.from) } else { [&group(range.from), "–", &group(range.to)].concat() }
+}
+
 /// What is wrong, and the demo's own notice.
 #[component]
 pub fn Notices(
-    /// What the server said last.
-    status: Status,
+    /// Whether this is the demo chain.
+    demo: bool,
+    /// What the server warns of.
+    warnings: Vec<String>,
 ) -> impl IntoView {
-    let warnings = status.warnings.iter().map(|warning| {
-        let warning = warning.clone();
+    let warnings = warnings.into_iter().map(|warning| {
         view! { <Notice tone=Tone::Warning title="The server warns" name="warning"><p>{warning}</p></Notice> }
     });
     view! {
-        {status.demo.then(|| view! {
+        {demo.then(|| view! {
             <Notice tone=Tone::Note title="This is the demo chain" name="demo">
                 <p>
                     "The first 2,017 blocks of testnet3, real ones, as Bitcoin Core wrote them. To see your own node's blocks, start "

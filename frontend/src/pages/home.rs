@@ -175,9 +175,22 @@ pub fn HomePage() -> impl IntoView {
         })
     };
     let retry = Callback::new(move |()| fetched.newer());
+    let is_known = Memo::new(move |_| chain.status.with(Option::is_some));
+    let notices = Memo::new(move |_| {
+        chain
+            .status
+            .with(|status| status.as_ref().map(|status| (status.demo, status.warnings.clone())))
+            .unwrap_or_default()
+    });
+    let link = |hash: Option<bitcoin::BlockHash>| hash.map(|hash| Page::block(hash).href());
+    let tip = Signal::derive(move || link(tip.with(|tip| tip.as_ref().map(|tip| tip.hash))));
+    let tie = Signal::derive(move || link(chain.status.with(|status| status.as_ref()?.tied_with)));
     view! {
         <h1 class="unseen">"Newest blocks"</h1>
-        {move || chain.status.get().map(|status| view! { <Notices status /> })}
+        {move || {
+            let (demo, warnings) = notices.get();
+            view! { <Notices demo warnings /> }
+        }}
         <div class="home">
             <section class="card blocks" aria-label="Blocks, newest first" data-test="blocks">
                 <BlockHeads />
@@ -186,11 +199,9 @@ pub fn HomePage() -> impl IntoView {
                 <p class="muted end" role="status">{move || end_text(fetched)}</p>
             </section>
             <aside>
-                {move || chain.status.get().map(|status| {
-                    let tip = status.tip.as_ref().map(|tip| Page::block(tip.hash).href());
-                    let tie = status.tied_with.map(|hash| Page::block(hash).href());
-                    view! { <Server status tip tie /> }
-                })}
+                <Show when=move || is_known.get()>
+                    <Server status=chain.status.into() tip tie />
+                </Show>
             </aside>
         </div>
     }
