@@ -12,6 +12,10 @@ use bitcoin::{Amount, BlockHash, Script, Txid, Weight, Wtxid};
 use crate::DecodeError;
 use crate::bytes::Reader;
 
+mod merkle;
+
+pub use merkle::merkle_root;
+
 /// A header's size.
 pub const HEADER_SIZE: usize = 80;
 
@@ -95,6 +99,13 @@ impl<'a> BlockView<'a> {
         let start = index(place.offset);
         let bytes = self.bytes.get(start..start + index(place.parts.size)).unwrap_or_default();
         TxView { bytes, offset: place.offset, parts: place.parts }
+    }
+
+    /// Whether the transactions are the ones that the header commits to: they hash to its merkle root, and no other list
+    /// of transactions does that as well. A block that holds none is not whole.
+    pub fn check_merkle_root(&self) -> bool {
+        let (root, mutated) = merkle_root(self.txs().map(|tx| tx.txid().to_raw_hash()).collect());
+        !self.txs.is_empty() && !mutated && root == self.header.merkle_root.to_raw_hash()
     }
 
     /// Weight of the whole block (BIP141): three times the size without witnesses plus the size with them.
@@ -391,29 +402,6 @@ impl<'a> Iterator for Witnesses<'a> {
     }
 }
 
-/// Root of the merkle tree over `leaves`, and whether two equal neighbours make another list of leaves give the same
-/// root (CVE-2012-2459; Core `src/consensus/merkle.cpp`). No leaves give the zero hash.
-pub fn merkle_root(mut leaves: Vec<sha256d::Hash>) -> (sha256d::Hash, bool) {
-    let mut mutated = false;
-    while leaves.len() > 1 {
-        mutated |= leaves.chunks_exact(2).any(|pair| pair[0] == pair[1]);
-        for parent in 0..leaves.len().div_ceil(2) {
-            let left = leaves[2 * parent];
-            let right = leaves.get(2 * parent + 1).copied().unwrap_or(left);
-            leaves[parent] = parent_hash(left, right);
-        }
-        leaves.truncate(leaves.len().div_ceil(2));
-    }
-    (leaves.first().copied().unwrap_or_else(sha256d::Hash::all_zeros), mutated)
-}
-
-fn parent_hash(left: sha256d::Hash, right: sha256d::Hash) -> sha256d::Hash {
-    let mut engine = sha256d::Hash::engine();
-    engine.input(left.as_byte_array());
-    engine.input(right.as_byte_array());
-    sha256d::Hash::from_engine(engine)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -438,6 +426,26 @@ mod tests {
         assert!(tx.is_coinbase() && !tx.is_segwit());
         assert_eq!(tx.output_value(), Some(Amount::from_int_btc(50)));
         assert!(block.tx(1).is_none());
+    }
+
+    #[test]
+    fn the_header_commits_to_the_transactions_and_to_no_others() {
+        let holds = |bytes: &[u8]| BlockView::parse(bytes).unwrap().check_merkle_root();
+        let mut bytes = genesis();
+        assert!(holds(&bytes));
+        // The transaction twice: another root.
+        let twice = [&bytes[..80], &[2], &bytes[81..], &bytes[81..]].concat();
+        assert!(!holds(&twice));
+        // The root of that list, which is also that of the transaction four times: neither is believed.
+        let txid = BlockView::parse(&bytes).unwrap().tx(0).unwrap().txid().to_raw_hash();
+        let mut forged = twice.clone();
+        forged[36..68].copy_from_slice(&merkle_root(vec![txid, txid]).0.to_byte_array());
+        assert!(!holds(&forged));
+        let mut empty = [&bytes[..80], &[0]].concat();
+        empty[36..68].fill(0);
+        assert!(!holds(&empty));
+        bytes[40] ^= 1;
+        assert!(!holds(&bytes));
     }
 
     #[test]
