@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 
 use crate::chain::Chain;
 use crate::index::{Index, IndexError, Summaries};
-use crate::ingest::{Ingest, Report, Statistician};
+use crate::ingest::{Ingest, Keeper, Report, Statistician};
 use crate::query::{About, Explorer};
 use crate::source::{CoreFiles, Datadir, DatadirOptions, SourceError};
 use crate::undo::UndoMap;
@@ -64,8 +64,7 @@ impl App {
         let datadir = Datadir::open(&options.datadir)?;
         let files = Arc::new(CoreFiles::open(datadir.clone())?);
         let index_dir = options.index_dir.join(index_folder(&datadir));
-        let (index, stored) = Index::open(&index_dir, &Ingest::identity(&files))?;
-        let index = Arc::new(index);
+        let index = Arc::new(Index::open(&index_dir, &Keeper::identity(&files))?);
         let summaries = Arc::new(Summaries::new(index.clone()));
         let chain = Arc::new(RwLock::new(Chain::new(datadir.network)));
         let undo = Arc::new(UndoMap::new(files.clone(), chain.clone()));
@@ -76,7 +75,7 @@ impl App {
         let explorer =
             Explorer::new(files.clone(), map.clone(), report.clone(), summaries.clone(), about, options.cache_bytes);
         let statistician = Statistician::new(files.clone(), map, summaries, report.statistics());
-        let ingest = Ingest::new(files, chain, undo, report, (index, stored));
+        let ingest = Ingest::new(files, (chain, undo), report, index);
         let mut app = Self { explorer: Arc::new(explorer), datadir, stop: Arc::default(), threads: Vec::new() };
         app.spawn("ingest", move |stop| ingest.run(stop))?;
         app.spawn("statistics", move |stop| statistician.run(stop))?;

@@ -1,88 +1,44 @@
 //! Follows the blocks directory: walks what has changed, chooses the best chain, remembers both in the index.
 //!
 //! One thread does all of it, so that there is one writer. Readers see a chain from the first walked file on: files are
-//! walked newest first, and while the directory is still being read the leading island is published again and again. A
-//! commit that fails keeps its rows and is tried again later; serving does not depend on it.
+//! walked newest first, and while the directory is still being read the leading island is published again and again.
+//! What cannot be read is tried again and said meanwhile; nothing that was known is forgotten for it. A commit that fails
+//! keeps its rows and is tried again later; serving does not depend on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hindsight_shared::api::Progress;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 
-use crate::chain::{Chain, NeedsPair};
-use crate::index::{Batch, Identity, Index, Stored};
-use crate::source::{BlockFile, CoreFiles, FileStamp, ListedFile, SourceError, Watcher};
+use crate::chain::{Best, Chain, NeedsPair, Node, Undo};
+use crate::index::Index;
+use crate::source::{BlockFile, CoreFiles, FileStamp, ListedFile, SourceError, UndoFile, Watcher};
 use crate::undo::UndoMap;
 
+mod keeper;
+mod report;
 mod statistics;
 
+pub use keeper::Keeper;
+pub use report::Report;
+use report::Subject;
 pub use statistics::Statistician;
 
 /// How long the thread sleeps before it looks whether it should stop.
 const WAKE_UP: Duration = Duration::from_millis(500);
+
+/// How long what could not be read is left alone before the next try.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// A file this young may change again without its time of change telling.
 const UNSETTLED: Duration = Duration::from_secs(2);
 
 /// While the directory is being read, publishing takes at most this share of the time.
 const PUBLISHING_SHARE: u32 = 10;
-
-/// At most this many rows wait for a commit while the directory is being read.
-const ROWS_PER_COMMIT: usize = 256;
-
-/// How long a failed commit waits for the next try.
-const RETRY_COMMIT: Duration = Duration::from_secs(10);
-
-/// What ingest tells of itself.
-#[derive(Debug, Default)]
-pub struct Report {
-    progress: Mutex<Progress>,
-    /// Blocks of the best chain whose statistics are settled.
-    statistics: Arc<AtomicU32>,
-    /// What is wrong with the source, and with the index, if anything.
-    warnings: Mutex<BTreeMap<&'static str, String>>,
-}
-
-impl Report {
-    /// How much of the directory has been read.
-    pub fn progress(&self) -> Progress {
-        Progress { statistics: self.statistics.load(Ordering::Relaxed), ..*self.progress.lock() }
-    }
-
-    /// Where the number of blocks with settled statistics is kept.
-    pub fn statistics(&self) -> Arc<AtomicU32> {
-        self.statistics.clone()
-    }
-
-    /// What is wrong and what to do about it.
-    pub fn warnings(&self) -> Vec<String> {
-        self.warnings.lock().values().cloned().collect()
-    }
-
-    /// Whether the blocks directory can be read.
-    pub fn reads_source(&self) -> bool {
-        !self.warnings.lock().contains_key("source")
-    }
-
-    /// Sets or, with nothing to say, lifts the warning about a subject.
-    fn warn(&self, subject: &'static str, text: Option<String>) {
-        let mut warnings = self.warnings.lock();
-        match text {
-            Some(text) if warnings.get(subject) != Some(&text) => {
-                tracing::warn!("{text}");
-                warnings.insert(subject, text);
-            }
-            Some(_) => {}
-            None => {
-                warnings.remove(subject);
-            }
-        }
-    }
-}
 
 /// The follower and everything it writes to.
 #[derive(Debug)]
@@ -91,59 +47,99 @@ pub struct Ingest {
     chain: Arc<RwLock<Chain>>,
     undo: Arc<UndoMap>,
     report: Arc<Report>,
-    index: Arc<Index>,
-    batch: Batch,
-    commit_after: Option<Instant>,
+    keeper: Keeper,
     /// Files as they were when they were last read.
     seen: BTreeMap<u32, ListedFile>,
     /// Files of which a stamp was too young at the last look to tell the next change: they are read again until it is.
     unsettled: BTreeSet<u32>,
+    /// Files that could not be walked, and why.
+    unread: BTreeMap<u32, String>,
+    /// Files whose undo could not be paired with them, and why.
+    unpaired: BTreeMap<u32, String>,
+    /// When what could not be read is due again.
+    retry_at: Option<Instant>,
     published: Instant,
     publishing_took: Duration,
 }
 
 impl Ingest {
-    /// A follower that starts from what the index remembers.
+    /// A follower that writes to these.
     pub fn new(
         files: Arc<CoreFiles>,
-        chain: Arc<RwLock<Chain>>,
-        undo: Arc<UndoMap>,
+        (chain, undo): (Arc<RwLock<Chain>>, Arc<UndoMap>),
         report: Arc<Report>,
-        (index, stored): (Arc<Index>, Stored),
+        index: Arc<Index>,
     ) -> Self {
-        let now = Instant::now();
-        let mut ingest = Self {
+        Self {
+            keeper: Keeper::new(index, report.clone()),
             files,
             chain,
             undo,
             report,
-            index,
-            batch: Batch::default(),
-            commit_after: None,
             seen: BTreeMap::new(),
             unsettled: BTreeSet::new(),
-            published: now,
+            unread: BTreeMap::new(),
+            unpaired: BTreeMap::new(),
+            retry_at: None,
+            published: Instant::now(),
             publishing_took: Duration::ZERO,
-        };
-        // It stays until the next start: what was set aside is still there to be looked at.
-        ingest.report.warn("damaged index", stored.damage.clone());
-        if let Err(error) = ingest.recall(stored) {
-            ingest.report.warn("source", Some(error.to_string()));
         }
-        ingest
     }
 
-    /// What an index of these files calls itself.
-    pub fn identity(files: &CoreFiles) -> Identity {
-        let datadir = files.datadir();
-        let blocks_dir = datadir.blocks_dir.canonicalize().unwrap_or_else(|_| datadir.blocks_dir.clone());
-        Identity { magic: datadir.magic.to_bytes(), blocks_dir, key: files.obfuscation().key() }
+    /// Follows the directory until `stop` is set.
+    pub fn run(mut self, stop: &AtomicBool) {
+        let mut watcher = None;
+        let mut recalled = false;
+        while !stop.load(Ordering::Relaxed) {
+            let outcome = self.step(&mut watcher, &mut recalled, stop);
+            let unread = self.unread.values().next().cloned();
+            let source = outcome.as_ref().err().map(SourceError::to_string).or(unread);
+            self.report.warn(Subject::Source, source);
+            self.report.warn(Subject::Undo, self.unpaired.values().next().cloned());
+            if outcome.is_err() {
+                std::thread::sleep(WAKE_UP);
+            }
+        }
+        self.commit(true);
+    }
+
+    fn step(
+        &mut self,
+        watcher: &mut Option<Watcher>,
+        recalled: &mut bool,
+        stop: &AtomicBool,
+    ) -> Result<(), SourceError> {
+        // Watching starts before the first look, so that nothing falls between the two.
+        let first = watcher.is_none();
+        if first {
+            *watcher = Some(Watcher::new(&self.files.datadir().blocks_dir)?);
+        }
+        if !*recalled {
+            self.recall()?;
+            *recalled = true;
+        }
+        let changed = match watcher {
+            Some(watcher) if !first => watcher.wait(WAKE_UP)?,
+            _ => Default::default(),
+        };
+        let due = self.retry_at.is_some_and(|at| Instant::now() >= at);
+        if first || due || !changed.is_empty() || !self.unsettled.is_empty() {
+            self.retry_at = Some(Instant::now() + RETRY);
+            self.follow_key()?;
+            self.catch_up(stop)?;
+            if self.unread.is_empty() && self.unpaired.is_empty() {
+                self.retry_at = None;
+            }
+        }
+        self.commit(false);
+        Ok(())
     }
 
     /// Believes the rows of files that have not changed since; the others are walked as any changed file.
-    fn recall(&mut self, stored: Stored) -> Result<(), SourceError> {
+    fn recall(&mut self) -> Result<(), SourceError> {
         let listed: BTreeMap<u32, ListedFile> =
             self.files.list()?.into_iter().map(|file| (file.number, file)).collect();
+        let stored = self.keeper.load();
         let mut chain = self.chain.write();
         for file in &stored.blk {
             match listed.get(&file.number) {
@@ -168,39 +164,6 @@ impl Ingest {
         Ok(())
     }
 
-    /// Follows the directory until `stop` is set.
-    pub fn run(mut self, stop: &AtomicBool) {
-        let mut watcher = None;
-        while !stop.load(Ordering::Relaxed) {
-            let outcome = self.step(&mut watcher, stop);
-            self.report.warn("source", outcome.as_ref().err().map(SourceError::to_string));
-            if outcome.is_err() {
-                std::thread::sleep(WAKE_UP);
-            }
-        }
-        self.commit(true);
-    }
-
-    fn step(&mut self, watcher: &mut Option<Watcher>, stop: &AtomicBool) -> Result<(), SourceError> {
-        // Watching starts before the first look, so that nothing falls between the two.
-        let first = watcher.is_none();
-        if first {
-            *watcher = Some(Watcher::new(&self.files.datadir().blocks_dir)?);
-        }
-        let changed = match watcher {
-            Some(watcher) if !first => watcher.wait(WAKE_UP)?,
-            _ => Default::default(),
-        };
-        if first || !changed.is_empty() || !self.unsettled.is_empty() {
-            if changed.key {
-                self.follow_key()?;
-            }
-            self.catch_up(stop)?;
-        }
-        self.commit(false);
-        Ok(())
-    }
-
     /// Starts over where `xor.dat` has been replaced: the same bytes on disk mean something else now.
     fn follow_key(&mut self) -> Result<(), SourceError> {
         if !self.files.reread_key()? {
@@ -213,25 +176,19 @@ impl Ingest {
         self.undo.forget_all();
         self.seen.clear();
         self.unsettled.clear();
-        self.batch = Batch::default();
+        self.unread.clear();
+        self.unpaired.clear();
         // What is not found now has not been read yet.
-        *self.report.progress.lock() = Progress::default();
-        let outcome = self.index.start_over(&Self::identity(&self.files));
-        self.report.warn("index", outcome.err().map(|error| error.to_string()));
+        self.report.advance(|progress| *progress = Progress::default());
+        self.keeper.start_over(&self.files);
         Ok(())
     }
 
     /// Reads every file that is not as it was when it was last read, and publishes the chain.
-    pub fn catch_up(&mut self, stop: &AtomicBool) -> Result<(), SourceError> {
+    fn catch_up(&mut self, stop: &AtomicBool) -> Result<(), SourceError> {
         let listed = self.files.list()?;
         self.drop_vanished(&listed);
-        for file in &listed {
-            let seen = self.seen.get(&file.number);
-            let changed = seen.is_none_or(|seen| seen.blk != file.blk || seen.rev != file.rev);
-            if changed || self.unsettled.contains(&file.number) {
-                self.undo.outdate(file.number);
-            }
-        }
+        self.outdate_undo(&listed);
         let unread: Vec<ListedFile> = listed.iter().filter(|file| self.must_walk(file)).copied().collect();
         self.begin(listed.len(), unread.len());
         let known: Vec<Option<BlockFile>> = {
@@ -240,14 +197,8 @@ impl Ingest {
         };
         let jobs = unread.iter().copied().zip(known.iter().map(Option::as_ref)).collect();
         let files = self.files.clone();
-        let mut failed = None;
         files.walk_all(jobs, |(number, walked)| {
-            match walked {
-                Ok(file) => self.take(file),
-                // A file that was pruned in between is dropped by the next look.
-                Err(SourceError::Pruned { .. }) => {}
-                Err(error) => failed = Some((number, error)),
-            }
+            self.take(number, walked);
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let young = |file: &&ListedFile| !is_settled(file.blk) || file.rev.is_some_and(|rev| !is_settled(rev));
@@ -255,19 +206,36 @@ impl Ingest {
         for file in listed {
             self.seen.entry(file.number).and_modify(|seen| seen.rev = file.rev);
         }
-        self.publish(failed.is_none() && !stop.load(Ordering::Relaxed));
-        failed.map_or(Ok(()), |(_, error)| Err(error))
+        self.publish(self.unread.is_empty() && !stop.load(Ordering::Relaxed));
+        Ok(())
     }
 
     fn must_walk(&self, file: &ListedFile) -> bool {
-        self.unsettled.contains(&file.number) || self.seen.get(&file.number).is_none_or(|seen| seen.blk != file.blk)
+        self.unsettled.contains(&file.number)
+            || self.unread.contains_key(&file.number)
+            || self.seen.get(&file.number).is_none_or(|seen| seen.blk != file.blk)
+    }
+
+    fn outdate_undo(&self, listed: &[ListedFile]) {
+        for file in listed {
+            let seen = self.seen.get(&file.number);
+            let changed = seen.is_none_or(|seen| seen.blk != file.blk || seen.rev != file.rev);
+            if changed || self.unsettled.contains(&file.number) {
+                self.undo.outdate(file.number);
+            }
+            if file.rev.is_none() {
+                // Nothing to pair: the choice of the chain need not ask.
+                self.undo.insert(UndoFile { number: file.number, blk: file.blk, ..UndoFile::default() });
+            }
+        }
     }
 
     fn begin(&self, files: usize, unread: usize) {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let mut progress = self.report.progress.lock();
-        progress.files = count(files);
-        progress.files_read = count(files.saturating_sub(unread));
+        self.report.advance(|progress| {
+            progress.files = count(files);
+            progress.files_read = count(files.saturating_sub(unread));
+        });
     }
 
     fn drop_vanished(&mut self, listed: &[ListedFile]) {
@@ -279,31 +247,45 @@ impl Ingest {
             self.undo.forget(number);
             self.seen.remove(&number);
         }
+        self.unread.retain(|number, _| there.contains(number));
+        self.unpaired.retain(|number, _| there.contains(number));
     }
 
     /// Takes over one walked file.
-    fn take(&mut self, file: BlockFile) {
-        let number = file.number;
+    fn take(&mut self, number: u32, walked: Result<BlockFile, SourceError>) {
+        let file = match walked {
+            Ok(file) => file,
+            // A file that was pruned in between is dropped by the next look.
+            Err(SourceError::Pruned { .. }) => return,
+            Err(error) => {
+                self.unread.insert(number, error.to_string());
+                return;
+            }
+        };
+        self.unread.remove(&number);
         let seen = self.seen.entry(number).or_insert(ListedFile { number, blk: file.stamp, rev: None });
         seen.blk = file.stamp;
         self.chain.write().set_file(&file);
-        self.batch.blk.retain(|waiting| waiting.number != number);
+        // A reader may have paired the file as it was walked before.
+        self.undo.outdate(number);
         // A row is believed as long as its stamp is the file's: only a settled stamp can say that.
         if is_settled(file.stamp) {
-            self.batch.blk.push(file);
+            self.keeper.keep_blocks(file);
         }
-        {
-            let mut progress = self.report.progress.lock();
+        let blocks = self.blocks();
+        self.report.advance(|progress| {
             progress.files_read = progress.files_read.saturating_add(1).min(progress.files);
-            progress.blocks = u32::try_from(self.chain.read().len()).unwrap_or(u32::MAX);
-        }
-        if self.batch.blk.len() >= ROWS_PER_COMMIT {
+            progress.blocks = blocks;
+        });
+        let reading = !self.report.progress().complete;
+        if reading && self.published.elapsed() > self.publishing_took * PUBLISHING_SHARE {
+            self.publish(false);
             self.commit(false);
         }
-        let complete = self.report.progress().complete;
-        if !complete && self.published.elapsed() > self.publishing_took * PUBLISHING_SHARE {
-            self.publish(false);
-        }
+    }
+
+    fn blocks(&self) -> u32 {
+        u32::try_from(self.chain.read().len()).unwrap_or(u32::MAX)
     }
 
     /// Chooses the best chain and puts it in force. While the directory is being read only the leading island is
@@ -311,62 +293,60 @@ impl Ingest {
     fn publish(&mut self, complete: bool) {
         let started = Instant::now();
         self.chain.write().link();
-        let best = loop {
-            let choice = self.chain.read().choose(!complete, &|node| self.undo.known(node));
-            match choice {
-                Ok(best) => break best,
-                Err(NeedsPair(file)) => self.undo.pair_or_give_up(file),
+        if let Some(best) = self.choose(complete) {
+            let mut chain = self.chain.write();
+            if chain.set_best(best)
+                && let Some(tip) = chain.tip()
+            {
+                let height = tip.height.unwrap_or_default();
+                tracing::info!(%height, hash = %tip.hash, "best chain");
             }
-        };
-        let mut chain = self.chain.write();
-        if chain.set_best(best)
-            && let Some(tip) = chain.tip()
-        {
-            let height = tip.height.unwrap_or_default();
-            tracing::info!(%height, hash = %tip.hash, "best chain");
         }
-        drop(chain);
         if complete {
-            let mut progress = self.report.progress.lock();
-            progress.complete = true;
-            progress.files_read = progress.files;
-            progress.blocks = u32::try_from(self.chain.read().len()).unwrap_or(u32::MAX);
+            let blocks = self.blocks();
+            self.report.advance(|progress| {
+                progress.complete = true;
+                progress.files_read = progress.files;
+                progress.blocks = blocks;
+            });
         }
         self.published = Instant::now();
         self.publishing_took = started.elapsed();
     }
 
-    /// Writes what has been found since the last commit. Rows of a commit that fails are kept for the next try.
-    fn commit(&mut self, last: bool) {
-        if !last && self.commit_after.is_some_and(|after| Instant::now() < after) {
-            return;
-        }
-        for file in self.undo.take_fresh() {
-            self.batch.rev.retain(|waiting| waiting.number != file.number);
-            self.batch.rev.push(file);
-        }
-        if self.batch.is_empty() {
-            return;
-        }
-        match self.index.commit(&self.batch) {
-            Ok(()) => {
-                self.batch = Batch::default();
-                self.commit_after = None;
-                self.report.warn("index", None);
-            }
-            Err(error) => {
-                self.commit_after = Some(Instant::now() + RETRY_COMMIT);
-                self.report.warn(
-                    "index",
-                    Some(format!("{error}; it is tried again, and nothing depends on it until the next start")),
-                );
+    /// The best chain. Where undo that it depends on cannot be read, the last choice stays in force, if there is one.
+    fn choose(&mut self, complete: bool) -> Option<Best> {
+        self.unpaired.clear();
+        loop {
+            let known = |node: &Node| match self.undo.known(node) {
+                Undo::Unpaired(file) if self.unpaired.contains_key(&file) => Undo::None,
+                undo => undo,
+            };
+            let choice = self.chain.read().choose(!complete, &known);
+            match choice {
+                Ok(best) => return Some(best),
+                Err(NeedsPair(file)) => {
+                    let Err(error) = self.undo.pair(file) else { continue };
+                    self.unpaired.insert(file, error);
+                    self.retry_at = self.retry_at.or(Some(Instant::now() + RETRY));
+                    if self.chain.read().tip().is_some() {
+                        return None;
+                    }
+                }
             }
         }
     }
+
+    fn commit(&mut self, last: bool) {
+        let settled = |file: &UndoFile| file.rev.is_none_or(is_settled);
+        self.keeper.keep_undo(self.undo.take_fresh().into_iter().filter(settled));
+        self.keeper.commit(last, &self.chain, &self.undo);
+    }
 }
 
-/// Whether a file's last change is long enough ago for its stamp to tell the next one.
+/// Whether a file's last change is long enough ago for its stamp to tell the next one. A time in the future is a clock's
+/// error, and tells as well as any other.
 fn is_settled(stamp: FileStamp) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(stamp.mtime).is_ok_and(|changed| changed + UNSETTLED.as_secs() < now.as_secs())
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    u64::try_from(stamp.mtime).is_ok_and(|changed| changed > now || changed + UNSETTLED.as_secs() < now)
 }

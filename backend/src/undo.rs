@@ -73,7 +73,7 @@ impl UndoMap {
     /// When a file has to be paired and cannot be read.
     pub fn find(&self, node: &Node) -> Result<Option<UndoRecord>, SourceError> {
         for file in node.records().map(|record| record.position.file) {
-            let cell = self.pair(file)?;
+            let cell = self.paired(file)?;
             if let Some(record) = cell.paired.get().and_then(|paired| paired.of(node)) {
                 return Ok(Some(record));
             }
@@ -81,8 +81,20 @@ impl UndoMap {
         Ok(None)
     }
 
+    /// Pairs a file, for the choice of the best chain.
+    ///
+    /// # Errors
+    /// Why it cannot be, in a sentence.
+    pub fn pair(&self, number: u32) -> Result<(), String> {
+        let cell = self.paired(number).map_err(|error| error.to_string())?;
+        match cell.paired.get() {
+            Some(_) => Ok(()),
+            None => Err(format!("the blocks of file {number} are not known any more")),
+        }
+    }
+
     /// Pairs a file, unless it is already; waits where another thread is at it.
-    fn pair(&self, number: u32) -> Result<Arc<Cell>, SourceError> {
+    fn paired(&self, number: u32) -> Result<Arc<Cell>, SourceError> {
         let known = self.cells.read().get(&number).cloned();
         let cell = known.unwrap_or_else(|| self.cells.write().entry(number).or_default().clone());
         if cell.paired.get().is_some() {
@@ -103,22 +115,6 @@ impl UndoMap {
         }
         drop(pairing);
         Ok(cell)
-    }
-
-    /// Pairs a file for the choice of the best chain. Where it cannot be read its blocks count as having no undo, until
-    /// the file changes.
-    pub fn pair_or_give_up(&self, number: u32) {
-        let failed = match self.pair(number) {
-            Ok(cell) => cell.paired.get().is_none(),
-            Err(error) => {
-                tracing::warn!(%error, file = number, "undo could not be paired with its blocks");
-                true
-            }
-        };
-        if failed {
-            let nothing = UndoFile { number, ..UndoFile::default() };
-            self.insert(nothing);
-        }
     }
 
     /// Takes over what the index remembers of a file.
@@ -149,6 +145,12 @@ impl UndoMap {
     pub fn forget_all(&self) {
         self.cells.write().clear();
         self.fresh.lock().clear();
+    }
+
+    /// Everything that has been paired.
+    pub fn all(&self) -> Vec<UndoFile> {
+        let cells = self.cells.read();
+        cells.values().filter_map(|cell| cell.paired.get()).map(|paired| paired.0.clone()).collect()
     }
 
     /// What has been paired since the last call, for the index to keep.

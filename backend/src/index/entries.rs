@@ -55,14 +55,12 @@ fn block_record(file: u32, reader: &mut Reader<'_>) -> Option<BlockRecord> {
     })
 }
 
-/// Stamps of both files (24 each; no rev file: zeros) ‖ leftovers (4) ‖ hashes (8) ‖ records of 40 bytes: block hash,
-/// offset, size.
+/// Stamps of both files (24 each; no rev file: zeros) ‖ leftovers (4) ‖ records of 40 bytes: block hash, offset, size.
 pub fn undo_file_bytes(file: &UndoFile) -> Vec<u8> {
-    let mut body = Vec::with_capacity(60 + 40 * file.records.len() + CHECKSUM);
+    let mut body = Vec::with_capacity(52 + 40 * file.records.len() + CHECKSUM);
     push_stamp(&mut body, file.blk);
     push_stamp(&mut body, file.rev.unwrap_or_default());
     body.extend_from_slice(&file.leftovers.to_le_bytes());
-    body.extend_from_slice(&file.hashes.to_le_bytes());
     for record in &file.records {
         body.extend_from_slice(record.block.as_byte_array());
         body.extend_from_slice(&record.position.offset.to_le_bytes());
@@ -76,14 +74,32 @@ pub fn undo_file(number: u32, bytes: &[u8]) -> Option<UndoFile> {
     let mut reader = Reader::new(unsealed(bytes)?);
     let blk = stamp(&mut reader)?;
     let rev = Some(stamp(&mut reader)?).filter(|&stamp| stamp != FileStamp::default());
-    let (leftovers, hashes) = (reader.u32().ok()?, reader.u64().ok()?);
+    let leftovers = reader.u32().ok()?;
     let mut records = Vec::with_capacity(reader.left() / 40);
     while reader.left() > 0 {
         let block = BlockHash::from_byte_array(*reader.array().ok()?);
         let position = Position { file: number, offset: reader.u32().ok()? };
         records.push(UndoRecord { block, position, size: reader.u32().ok()? });
     }
-    Some(UndoFile { number, blk, rev, records, leftovers, hashes })
+    // How many hashes it took once is nobody's concern any more.
+    Some(UndoFile { number, blk, rev, records, leftovers, hashes: 0 })
+}
+
+/// 32 bytes a height: the hash of the block that the height's statistics are of, or zeros.
+pub fn chunk_bytes(blocks: &[Option<BlockHash>]) -> Vec<u8> {
+    sealed(blocks.iter().flat_map(|block| block.map_or([0; 32], |hash| hash.to_byte_array())).collect())
+}
+
+/// Reads a chunk back; `None` where it is damaged.
+pub fn chunk(bytes: &[u8]) -> Option<Vec<Option<BlockHash>>> {
+    let hash = |bytes: &[u8; 32]| (*bytes != [0; 32]).then(|| BlockHash::from_byte_array(*bytes));
+    let (hashes, rest) = unsealed(bytes)?.as_chunks::<32>();
+    rest.is_empty().then(|| hashes.iter().map(hash).collect())
+}
+
+/// A number as an index.
+pub fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 fn push_stamp(out: &mut Vec<u8>, stamp: FileStamp) {
@@ -133,7 +149,7 @@ mod tests {
         let undo = UndoRecord { block: record.hash, position: Position { file: 3, offset: 99 }, size: 1 };
         (
             BlockFile { number: 3, stamp, end: 293, records },
-            UndoFile { number: 3, blk: stamp, rev: None, records: vec![undo], leftovers: 2, hashes: 4 },
+            UndoFile { number: 3, blk: stamp, rev: None, records: vec![undo], leftovers: 2, hashes: 0 },
         )
     }
 
@@ -142,6 +158,14 @@ mod tests {
         let (blk, rev) = files();
         assert_eq!(block_file(3, &block_file_bytes(&blk)), Some(blk));
         assert_eq!(undo_file(3, &undo_file_bytes(&rev)), Some(rev));
+    }
+
+    #[test]
+    fn chunks_return() {
+        let (blk, _) = files();
+        let blocks = vec![None, Some(blk.records[0].hash), None];
+        assert_eq!(chunk(&chunk_bytes(&blocks)), Some(blocks.clone()));
+        assert_eq!(chunk(&sealed(vec![7; 33])), None);
     }
 
     #[test]

@@ -74,6 +74,11 @@ impl IndexError {
         Self::Directory { path: path.to_owned(), reason: error.to_string() }
     }
 
+    /// Whether redb refuses everything until the file is opened anew.
+    pub(super) fn is_latched(&self) -> bool {
+        matches!(self, Self::Redb { error, .. } if matches!(**error, redb::Error::PreviousIo | redb::Error::Io(_)))
+    }
+
     /// Whether the file's content, not its surroundings, is at fault.
     pub(super) fn is_damage(&self) -> bool {
         match self {

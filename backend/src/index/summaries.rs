@@ -70,12 +70,17 @@ impl Summaries {
         if layer.is_empty() {
             return Ok(());
         }
-        self.index.commit_summaries(layer.iter().map(|(&height, row)| (height, row.pack())))?;
+        self.index.commit_summaries(layer.values())?;
         *self.frozen.write() = Arc::default();
         Ok(())
     }
 
-    /// Heights that have a row, newest first, with the block that each is of.
+    /// Raised whenever every row is gone.
+    pub fn generation(&self) -> u32 {
+        self.index.generation()
+    }
+
+    /// Heights that have a row, with the block that each is of.
     ///
     /// # Errors
     /// As the index fails.

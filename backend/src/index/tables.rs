@@ -16,3 +16,7 @@ pub const REV_FILE_TO_RECORDS: TableDefinition<u32, &[u8]> = TableDefinition::ne
 
 /// Height → statistics of a block (`hindsight_shared::stats::row::Summary`), which names its block.
 pub const HEIGHT_TO_SUMMARY: TableDefinition<u32, &[u8]> = TableDefinition::new("height_to_summary");
+
+/// Number of a chunk of 2,016 heights → the block hash that each height's statistics are of, zeros where there are none
+/// (`entries::chunk`). What is there is known from these at the start, without reading the statistics.
+pub const CHUNK_TO_BLOCKS: TableDefinition<u32, &[u8]> = TableDefinition::new("chunk_to_blocks");

@@ -48,6 +48,8 @@ pub struct Statistician {
     undo: Arc<UndoMap>,
     summaries: Arc<Summaries>,
     done: Arc<AtomicU32>,
+    /// Of the index, whose rows may all be gone at any time.
+    generation: u32,
     /// The block that each height's row is of, or for which there can be none now.
     settled: HashMap<Height, BlockHash>,
     /// The tip at the last look.
@@ -58,26 +60,35 @@ pub struct Statistician {
 }
 
 impl Statistician {
-    /// A statistician that starts from what the index remembers. `done` counts the blocks of the best chain that are
-    /// settled.
+    /// A statistician that has not started yet. `done` counts the blocks of the best chain that are settled.
     pub fn new(
         files: Arc<CoreFiles>,
         (chain, undo): (Arc<RwLock<Chain>>, Arc<UndoMap>),
         summaries: Arc<Summaries>,
         done: Arc<AtomicU32>,
     ) -> Self {
-        let settled = summaries.stored().unwrap_or_else(|error| {
-            tracing::warn!(%error, "remembered statistics cannot be read and are computed anew");
-            Vec::new()
-        });
-        let settled = settled.into_iter().collect();
-        Self { files, chain, undo, summaries, done, settled, tip: None, below: None, committed: Instant::now() }
+        Self {
+            files,
+            chain,
+            undo,
+            summaries,
+            done,
+            generation: 0,
+            settled: HashMap::new(),
+            tip: None,
+            below: None,
+            committed: Instant::now(),
+        }
     }
 
     /// Works until `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) {
         lower_priority();
+        self.recall();
         while !stop.load(Ordering::Relaxed) {
+            if self.generation != self.summaries.generation() {
+                self.recall();
+            }
             let wanted = self.wanted();
             if wanted.is_empty() && self.below.is_some() {
                 continue;
@@ -94,6 +105,17 @@ impl Statistician {
             self.commit_if(if waiting >= ROWS_PER_COMMIT { Duration::ZERO } else { COMMIT_EVERY });
         }
         self.commit_if(Duration::ZERO);
+    }
+
+    /// Starts from what the index remembers.
+    fn recall(&mut self) {
+        self.generation = self.summaries.generation();
+        let stored = self.summaries.stored().unwrap_or_else(|error| {
+            tracing::warn!(%error, "remembered statistics cannot be read and are computed anew");
+            Vec::new()
+        });
+        self.settled = stored.into_iter().collect();
+        self.tip = None;
     }
 
     /// Blocks that are not settled: of the newest ones first, then further down from where the last look ended. Each

@@ -1,0 +1,219 @@
+//! The redb file: opened, held against its owner, and opened again when it fails.
+//!
+//! After an I/O error redb refuses everything until it is opened anew, and on some damage it panics. Both end here: the
+//! first is mended by opening the file again, the second by setting it aside and starting an empty one. Whoever keeps
+//! rows elsewhere sees by [`Store::generation`] that they have to be written again.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use redb::{Database, DatabaseError, ReadableDatabase, TableError, WriteTransaction};
+
+use super::tables::{
+    BLK_FILE_TO_RECORDS, CHUNK_TO_BLOCKS, HEIGHT_TO_SUMMARY, META, REV_FILE_TO_RECORDS, SCHEMA_VERSION,
+};
+use super::{Identity, IndexError};
+
+/// Memory that redb may use for its cache: most rows are read once, at the start.
+const CACHE_BYTES: usize = 32 << 20;
+
+/// The file and what it belongs to.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    identity: Mutex<Identity>,
+    db: RwLock<Option<Database>>,
+    generation: AtomicU32,
+    damage: Mutex<Option<String>>,
+}
+
+impl Store {
+    /// Opens the file in `dir`, or makes one.
+    pub fn open(dir: &Path, identity: &Identity) -> Result<Self, IndexError> {
+        fs::create_dir_all(dir).map_err(|error| IndexError::directory(dir, &error))?;
+        let store = Self {
+            path: dir.join("index.redb"),
+            identity: Mutex::new(identity.clone()),
+            db: RwLock::new(None),
+            generation: AtomicU32::new(0),
+            damage: Mutex::new(None),
+        };
+        match store.reopen() {
+            Err(error) if error.is_damage() => store.set_aside(&error)?,
+            opened => opened?,
+        }
+        Ok(store)
+    }
+
+    /// Raised whenever the file had to be started anew: everything in it is gone.
+    pub fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// What was wrong with the file, in a sentence, if it was set aside.
+    pub fn damage(&self) -> Option<String> {
+        self.damage.lock().clone()
+    }
+
+    /// Reads from the file, or writes to it.
+    pub fn run<T>(&self, work: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, IndexError> {
+        if self.db.read().is_none() {
+            self.reopen()?;
+        }
+        let outcome = guarded(|| match &*self.db.read() {
+            Some(db) => work(db).map_err(|error| self.error(error)),
+            None => Err(self.error(redb::Error::PreviousIo)),
+        });
+        if let Err(error) = &outcome {
+            self.recover(error)?;
+        }
+        outcome
+    }
+
+    /// Writes in one transaction, all or nothing, in a way that a kill at any moment costs the next start nothing.
+    pub fn write<T>(&self, work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>) -> Result<T, IndexError> {
+        self.run(|db| {
+            let mut transaction = db.begin_write()?;
+            transaction.set_quick_repair(true);
+            let value = work(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        })
+    }
+
+    /// Takes over another obfuscation key and forgets every row: the node has started over with new files.
+    pub fn start_over(&self, identity: &Identity) -> Result<(), IndexError> {
+        *self.identity.lock() = identity.clone();
+        let outcome = self.write(|transaction| own(transaction, identity, false));
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        outcome
+    }
+
+    fn recover(&self, error: &IndexError) -> Result<(), IndexError> {
+        if error.is_damage() {
+            return self.set_aside(error);
+        }
+        if error.is_latched() {
+            self.close();
+            self.reopen()?;
+        }
+        Ok(())
+    }
+
+    /// Moves the file out of the way and starts an empty one.
+    fn set_aside(&self, error: &IndexError) -> Result<(), IndexError> {
+        self.close();
+        let aside = self.path.with_extension("damaged");
+        fs::rename(&self.path, &aside).map_err(|error| IndexError::directory(&self.path, &error))?;
+        let text = format!("{error}; it was moved to {} and is being built anew", aside.display());
+        tracing::warn!("{text}");
+        *self.damage.lock() = Some(text);
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.reopen()
+    }
+
+    fn close(&self) {
+        let db = self.db.write().take();
+        // A database that has panicked may do so again.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(db)));
+    }
+
+    fn reopen(&self) -> Result<(), IndexError> {
+        let mut place = self.db.write();
+        if place.is_some() {
+            return Ok(());
+        }
+        let db = guarded(|| {
+            let builder = redb::Builder::new().set_cache_size(CACHE_BYTES).create(&self.path);
+            let db = builder.map_err(|error| match error {
+                DatabaseError::DatabaseAlreadyOpen => IndexError::InUse { path: self.path.clone() },
+                other => self.error(other),
+            })?;
+            self.claim(&db)?;
+            Ok(db)
+        })?;
+        *place = Some(db);
+        Ok(())
+    }
+
+    /// Holds the file against its owner, or makes it the owner's where it is new.
+    fn claim(&self, db: &Database) -> Result<(), IndexError> {
+        let identity = self.identity.lock().clone();
+        let owner = owner(db).map_err(|error| self.error(error))?;
+        if let Some(owner) = &owner {
+            if owner.schema != SCHEMA_VERSION.to_le_bytes() {
+                return Err(IndexError::Version { path: self.path.clone(), ours: SCHEMA_VERSION });
+            }
+            if owner.magic != identity.magic {
+                let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                return Err(self.foreign("network magic", hex(&owner.magic), hex(&identity.magic)));
+            }
+            if owner.blocks_dir != path_bytes(&identity) {
+                let found = String::from_utf8_lossy(&owner.blocks_dir).into_owned();
+                return Err(self.foreign("blocks directory", found, identity.blocks_dir.display().to_string()));
+            }
+        }
+        let same_files = owner.is_some_and(|owner| owner.key == identity.key);
+        let write = || -> Result<(), redb::Error> {
+            let mut transaction = db.begin_write()?;
+            transaction.set_quick_repair(true);
+            own(&transaction, &identity, same_files)?;
+            Ok(transaction.commit()?)
+        };
+        write().map_err(|error| self.error(error))
+    }
+
+    fn foreign(&self, what: &'static str, found: String, asked: String) -> IndexError {
+        IndexError::Foreign { path: self.path.clone(), what, found, asked }
+    }
+
+    fn error(&self, error: impl Into<redb::Error>) -> IndexError {
+        IndexError::redb(&self.path, error)
+    }
+}
+
+/// What a file says of its owner, byte by byte.
+struct Owner {
+    schema: Vec<u8>,
+    magic: Vec<u8>,
+    blocks_dir: Vec<u8>,
+    key: Vec<u8>,
+}
+
+fn owner(db: &Database) -> Result<Option<Owner>, redb::Error> {
+    let transaction = db.begin_read()?;
+    let meta = match transaction.open_table(META) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+        opened => opened?,
+    };
+    let value = |key| Ok::<_, redb::Error>(meta.get(key)?.map(|found| found.value().to_vec()).unwrap_or_default());
+    let schema = value("schema")?;
+    Ok(Some(Owner { schema, magic: value("magic")?, blocks_dir: value("blocks")?, key: value("xor")? }))
+}
+
+fn own(transaction: &WriteTransaction, identity: &Identity, keep_rows: bool) -> Result<(), redb::Error> {
+    let mut meta = transaction.open_table(META)?;
+    meta.insert("schema", &SCHEMA_VERSION.to_le_bytes()[..])?;
+    meta.insert("magic", &identity.magic[..])?;
+    meta.insert("blocks", path_bytes(identity))?;
+    meta.insert("xor", &identity.key[..])?;
+    for table in [BLK_FILE_TO_RECORDS, REV_FILE_TO_RECORDS, HEIGHT_TO_SUMMARY, CHUNK_TO_BLOCKS] {
+        if !keep_rows {
+            transaction.delete_table(table)?;
+        }
+        transaction.open_table(table)?;
+    }
+    Ok(())
+}
+
+fn path_bytes(identity: &Identity) -> &[u8] {
+    identity.blocks_dir.as_os_str().as_encoded_bytes()
+}
+
+/// Ends a panic of redb's here: it means that the file is damaged, and the files can still be served without it.
+fn guarded<T>(work: impl FnOnce() -> Result<T, IndexError>) -> Result<T, IndexError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(IndexError::Panicked))
+}
