@@ -9,7 +9,7 @@ use crate::server::Server;
 const TIP: u32 = 2016;
 
 fn heights(page: &Page) -> Vec<u32> {
-    let texts = page.texts(".block-row .height");
+    let texts = page.texts("[data-test=block-row] .height");
     texts.iter().map(|text| text.replace(',', "").parse().unwrap()).collect()
 }
 
@@ -47,7 +47,8 @@ fn the_newest_blocks_are_listed_and_older_ones_follow_by_scrolling() {
 
     // A block, and back to where the list was left.
     let before: i64 = page.js("return Math.round(scrollY)", json!([]));
-    let middle = "[...document.querySelectorAll('.block-row')].find(row => row.getBoundingClientRect().top > 200)";
+    let middle =
+        "[...document.querySelectorAll('[data-test=block-row]')].find(row => row.getBoundingClientRect().top > 200)";
     let hash: String = page.until("a row is in sight", &format!("{middle}.dataset.hash"));
     page.js::<Value>(&format!("{middle}.click()"), json!([]));
     page.until_path(&format!("block/{hash}"));
