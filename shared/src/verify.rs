@@ -171,11 +171,42 @@ fn witness_commitment(payload: &Payload<'_>, block: &BlockView<'_>, rows: &[TxRo
         _ => row.wtxid.to_raw_hash(),
     });
     let (root, _) = merkle_root(wtxids.collect());
-    let mut engine = sha256d::Hash::engine();
-    engine.input(root.as_byte_array());
-    engine.input(reserved);
-    let holds = sha256d::Hash::from_engine(engine).as_byte_array() == commitment;
+    let holds = commits(commitment, &root, reserved);
     check(SUBJECT, holds, format!("{} wtxids recomputed, witness root {root}", rows.len()))
+}
+
+/// Whether a block's transactions are those that it commits to, witnesses included: what bytes that were read from a
+/// disk have to pass before they are passed on. Otherwise what is wrong.
+///
+/// The merkle root says nothing of witnesses, so that damage in one shows only in the coinbase's commitment.
+pub fn check_whole(block: &BlockView<'_>) -> Result<(), String> {
+    let txids: Vec<sha256d::Hash> = block.txs().map(|tx| tx.txid().to_raw_hash()).collect();
+    let (root, mutated) = merkle_root(txids.clone());
+    if mutated || root != block.header().merkle_root.to_raw_hash() {
+        return Err(format!("its transactions hash to {root}, not to the header's merkle root"));
+    }
+    if !block.txs().any(|tx| tx.is_segwit()) {
+        return Ok(());
+    }
+    let coinbase = block.tx(0);
+    let (commitment, reserved) = (coinbase.as_ref().and_then(commitment), coinbase.as_ref().and_then(reserved_value));
+    let wtxids = block.txs().zip(txids).enumerate().map(|(index, (tx, txid))| match (index, tx.is_segwit()) {
+        (0, _) => sha256d::Hash::all_zeros(),
+        (_, false) => txid,
+        (_, true) => tx.wtxid().to_raw_hash(),
+    });
+    let (root, _) = merkle_root(wtxids.collect());
+    match commitment.zip(reserved) {
+        Some((commitment, reserved)) if commits(commitment, &root, reserved) => Ok(()),
+        _ => Err(format!("its witnesses hash to {root}, which is not what the coinbase commits to")),
+    }
+}
+
+fn commits(commitment: &[u8; 32], witness_root: &sha256d::Hash, reserved: &[u8]) -> bool {
+    let mut engine = sha256d::Hash::engine();
+    engine.input(witness_root.as_byte_array());
+    engine.input(reserved);
+    sha256d::Hash::from_engine(engine).as_byte_array() == commitment
 }
 
 /// The last output that starts like a commitment counts (BIP141).

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use bitcoin::BlockHash;
 use bytes::Bytes;
-use hindsight_shared::block::{BlockView, merkle_root};
+use hindsight_shared::block::BlockView;
 use hindsight_shared::payload::{Absence, Prevouts, same_counts, split_checksum};
 use hindsight_shared::prevouts::PrevoutsView;
+use hindsight_shared::verify::check_whole;
 use parking_lot::RwLock;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -210,14 +211,9 @@ fn entries(bytes: u64, small: u64) -> usize {
     usize::try_from(bytes / small).unwrap_or(usize::MAX).max(16)
 }
 
-/// Whether a block decodes and its transactions hash to the header's merkle root.
+/// Whether a block decodes and its transactions are those that it commits to, witnesses included.
 fn whole_block(bytes: &[u8]) -> Result<(), String> {
-    let block = BlockView::parse(bytes).map_err(|error| error.to_string())?;
-    let (root, mutated) = merkle_root(block.txs().map(|tx| tx.txid().to_raw_hash()).collect());
-    if mutated || root != block.header().merkle_root.to_raw_hash() {
-        return Err(format!("its transactions hash to {root}, not to the header's merkle root"));
-    }
-    Ok(())
+    check_whole(&BlockView::parse(bytes).map_err(|error| error.to_string())?)
 }
 
 /// Whether an undo record is this block's: by its checksum and its counts.
