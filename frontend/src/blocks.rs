@@ -65,12 +65,18 @@ impl Entry {
 }
 
 impl Blocks {
-    /// Starts the worker.
+    /// Starts the worker, so that it is warm when the first block is asked for.
     pub fn start() -> Self {
         let blocks = Self(StoredValue::new_local(Inner::default()));
-        let worker = Client::start(move |parcel| blocks.hear(parcel), move |reason| blocks.break_off(&reason));
-        blocks.0.update_value(|inner| inner.worker = Some(worker));
+        blocks.ensure_worker();
         blocks
+    }
+
+    fn ensure_worker(self) {
+        if self.0.with_value(|inner| inner.worker.is_none()) {
+            let worker = Client::start(move |parcel| self.hear(parcel), move |reason| self.break_off(&reason));
+            self.0.update_value(|inner| inner.worker = Some(worker));
+        }
     }
 
     /// Opens a block for as long as the caller's component stands.
@@ -98,6 +104,7 @@ impl Blocks {
     }
 
     fn add(self, id: BlockId) -> ArcRwSignal<Load> {
+        self.ensure_worker();
         let load = ArcRwSignal::new(Load::Fetching(0, None));
         self.0.update_value(|inner| {
             let spare = inner.entries.iter().position(|entry| entry.viewers == 0);
@@ -112,6 +119,7 @@ impl Blocks {
 
     /// Loads a block again: after a failure, or when its height has another block.
     pub fn reload(self, id: BlockId) {
+        self.ensure_worker();
         let load = self.0.try_update_value(|inner| {
             let at = inner.entries.iter().position(|entry| entry.is(id))?;
             let job = inner.ask(id);
@@ -165,7 +173,8 @@ impl Blocks {
         }
     }
 
-    /// The worker is no more: everything that waits for it fails with the reason.
+    /// The worker is no more: everything that waits for it fails with the reason, and whatever is asked next starts
+    /// another one.
     fn break_off(self, reason: &str) {
         let waiting: Vec<_> = self.0.with_value(|inner| {
             inner.entries.iter().filter(|entry| !entry.is_done()).map(|entry| entry.load.clone()).collect()
@@ -173,6 +182,9 @@ impl Blocks {
         for load in waiting {
             load.set(Load::Failed(ApiError::Unreadable(["the decoder stopped: ", reason].concat())));
         }
+        // Not from within its own callback.
+        let discard = move || drop(self.0.try_update_value(|inner| inner.worker.take()));
+        set_timeout(discard, std::time::Duration::ZERO);
     }
 
     /// A loaded block with this transaction: where a search by txid leads without any index.

@@ -156,7 +156,7 @@ fn Details(input: Input, context: InputContext) -> impl IntoView {
             })}
             {created}
             {age.map(|age| view! { <Fact name="Coin age">{age}</Fact> })}
-            <Fact name="Sequence"><code>{sequence_text}</code> " " <span class="muted">{meaning}</span></Fact>
+            <Fact name="Sequence" double=true><code>{sequence_text}</code> " " <span class="muted">{meaning}</span></Fact>
         </dl>
         {unlocking}
         {witness}

@@ -50,6 +50,12 @@ impl Client {
     }
 }
 
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.worker.terminate();
+    }
+}
+
 fn unpack(message: &JsValue) -> Option<Parcel> {
     let message: &Array = message.dyn_ref()?;
     let reply = serde_json::from_str(&message.get(0).as_string()?).ok()?;
