@@ -178,7 +178,7 @@ fn kernel_files_are_old(kernel: &KernelChain) {
 fn a_tie_is_reported_and_the_undo_written_later_wins() {
     let mut scene = Scene::empty(MATURITY + 4);
     // Coins whose scripts say who can spend them: nothing else tells whose undo is whose, of one parent.
-    drop((scene.take_coinbase(), scene.take_coinbase()));
+    scene.skip_coinbases(2);
     let common = scene.blocks.clone();
     let rivals = [scene.spend_on(scene.tip()), scene.spend_on(scene.tip())];
     let mut records = Vec::new();

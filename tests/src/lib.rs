@@ -19,6 +19,7 @@ pub mod kernel_chain;
 pub mod locks;
 pub mod process;
 pub mod replay;
+pub mod rng;
 pub mod scenes;
 pub mod test_server;
 pub mod wait;

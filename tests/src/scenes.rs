@@ -40,6 +40,11 @@ impl Scene {
         self.coinbases.pop_front().unwrap()
     }
 
+    /// Leaves the oldest coinbases unspent.
+    pub fn skip_coinbases(&mut self, count: usize) {
+        self.coinbases.drain(..count);
+    }
+
     /// A block on the tip with one transaction that spends the oldest coinbase.
     pub fn grow_by_a_spend(&mut self) -> Block {
         let block = self.spend_on(self.tip());
