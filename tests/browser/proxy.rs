@@ -9,6 +9,9 @@ use std::thread;
 
 use hindsight_tests::client::{Response, request};
 
+/// Changes a payload's bytes.
+pub type Change = Arc<dyn Fn(&mut Vec<u8>) + Send + Sync>;
+
 /// What happens to a payload on its way.
 #[derive(Clone, Default)]
 pub enum Fault {
@@ -16,7 +19,7 @@ pub enum Fault {
     #[default]
     None,
     /// Its bytes are changed, and all of them arrive.
-    Changed(Arc<dyn Fn(&mut Vec<u8>) + Send + Sync>),
+    Changed(Change),
     /// Half of it arrives before the connection breaks.
     Broken,
     /// Half of it arrives, the rest when the gate opens.
