@@ -101,13 +101,6 @@ impl<'a> BlockView<'a> {
         TxView { bytes, offset: place.offset, parts: place.parts }
     }
 
-    /// Whether the transactions are the ones that the header commits to: they hash to its merkle root, and no other list
-    /// of transactions does that as well. A block that holds none is not whole.
-    pub fn check_merkle_root(&self) -> bool {
-        let (root, mutated) = merkle_root(self.txs().map(|tx| tx.txid().to_raw_hash()).collect());
-        !self.txs.is_empty() && !mutated && root == self.header.merkle_root.to_raw_hash()
-    }
-
     /// Weight of the whole block (BIP141): three times the size without witnesses plus the size with them.
     pub fn weight(&self) -> Weight {
         let witness: usize = self.txs().map(|tx| tx.size() - tx.base_size()).sum();
@@ -426,26 +419,6 @@ mod tests {
         assert!(tx.is_coinbase() && !tx.is_segwit());
         assert_eq!(tx.output_value(), Some(Amount::from_int_btc(50)));
         assert!(block.tx(1).is_none());
-    }
-
-    #[test]
-    fn the_header_commits_to_the_transactions_and_to_no_others() {
-        let holds = |bytes: &[u8]| BlockView::parse(bytes).unwrap().check_merkle_root();
-        let mut bytes = genesis();
-        assert!(holds(&bytes));
-        // The transaction twice: another root.
-        let twice = [&bytes[..80], &[2], &bytes[81..], &bytes[81..]].concat();
-        assert!(!holds(&twice));
-        // The root of that list, which is also that of the transaction four times: neither is believed.
-        let txid = BlockView::parse(&bytes).unwrap().tx(0).unwrap().txid().to_raw_hash();
-        let mut forged = twice.clone();
-        forged[36..68].copy_from_slice(&merkle_root(vec![txid, txid]).0.to_byte_array());
-        assert!(!holds(&forged));
-        let mut empty = [&bytes[..80], &[0]].concat();
-        empty[36..68].fill(0);
-        assert!(!holds(&empty));
-        bytes[40] ^= 1;
-        assert!(!holds(&bytes));
     }
 
     #[test]
