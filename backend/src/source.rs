@@ -17,6 +17,7 @@ mod bulk;
 mod datadir;
 mod error;
 mod files;
+mod lost;
 mod obfuscation;
 mod owner;
 mod pair;
@@ -123,9 +124,10 @@ pub struct BlockFile {
     pub number: u32,
     /// The file's stamp before the walk's first read: what was written during the walk makes it differ.
     pub stamp: FileStamp,
-    /// Where hopping goes on: the end of the last record.
+    /// Where hopping goes on: the end of the last record, be that a copy that was not kept.
     pub end: u32,
-    /// Every record, by position. The same hash may turn up more than once.
+    /// The records by position. The same hash may turn up more than once, up to four times: the first are kept, and
+    /// what is hopped to comes before what is searched for.
     pub records: Vec<BlockRecord>,
 }
 
@@ -155,6 +157,15 @@ pub struct UndoFile {
     pub leftovers: u32,
     /// Checksums computed on the way: about one a record.
     pub hashes: u64,
+}
+
+/// An undo record that belongs to no block of its file: overwritten, repeated, or damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leftover {
+    /// Where the undo payload starts.
+    pub position: Position,
+    /// Transactions of the block it was written for, by the count it starts with.
+    pub tx_count: u32,
 }
 
 impl Position {

@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io;
+use std::mem::take;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +37,25 @@ pub(super) enum Access {
     Follow,
 }
 
+/// What reading in bulk has cost so far.
+#[derive(Debug, Default)]
+pub(super) struct Cost {
+    reads: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Cost {
+    /// How often a file was read from.
+    pub(super) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes that gave.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
 /// One open file, read through a de-obfuscated window.
 #[derive(Debug)]
 pub(super) struct BulkReader<'a> {
@@ -47,17 +67,14 @@ pub(super) struct BulkReader<'a> {
     len: u64,
     start: u64,
     window: Vec<u8>,
-    reads: &'a AtomicU64,
+    /// What was peeked at outside the window.
+    aside: Vec<u8>,
+    cost: &'a Cost,
 }
 
 impl<'a> BulkReader<'a> {
-    /// Opens `path`; each `pread` is counted in `reads`.
-    pub(super) fn open(
-        path: &'a Path,
-        key: Obfuscation,
-        access: Access,
-        reads: &'a AtomicU64,
-    ) -> Result<Self, SourceError> {
+    /// Opens `path`; each `pread` is counted in `cost`.
+    pub(super) fn open(path: &'a Path, key: Obfuscation, access: Access, cost: &'a Cost) -> Result<Self, SourceError> {
         let failed = |e| SourceError::io(path, e);
         let file = File::open(path).map_err(failed)?;
         let stamp = FileStamp::of(&file.metadata().map_err(failed)?);
@@ -66,7 +83,7 @@ impl<'a> BulkReader<'a> {
         }
         // Positions are 32 bits, in Core's index as here.
         let len = stamp.len.min(u32::MAX.into());
-        Ok(Self { path, file, key, access, stamp, len, start: 0, window: Vec::new(), reads })
+        Ok(Self { path, file, key, access, stamp, len, start: 0, window: Vec::new(), aside: Vec::new(), cost })
     }
 
     /// The file's stamp when it was opened.
@@ -93,6 +110,18 @@ impl<'a> BulkReader<'a> {
         }
         let bytes = self.windowed(pos);
         Ok(&bytes[..want.min(bytes.len())])
+    }
+
+    /// The same bytes as [`Self::read`] gives, without moving the window: for a look at a place that may turn out to be
+    /// of no use, while reading goes on here.
+    pub(super) fn peek(&mut self, pos: u64, want: usize) -> Result<&[u8], SourceError> {
+        let want = want.min(to_usize(self.len.saturating_sub(pos)));
+        if self.windowed(pos).len() < want {
+            let aside = take(&mut self.aside);
+            self.aside = self.load(pos, want, aside)?;
+            return Ok(&self.aside);
+        }
+        Ok(&self.windowed(pos)[..want])
     }
 
     /// The position of the next `magic` at `from` or later; raw zeros are read over, up to 16 MiB of them.
@@ -136,33 +165,40 @@ impl<'a> BulkReader<'a> {
     }
 
     fn fill(&mut self, pos: u64, size: usize) -> Result<(), SourceError> {
-        let size = size.min(to_usize(self.len.saturating_sub(pos)));
+        let window = take(&mut self.window);
+        self.window = self.load(pos, size.min(to_usize(self.len.saturating_sub(pos))), window)?;
         self.start = pos;
-        self.window.resize(size, 0);
-        let got = self.read_at(pos)?;
-        if got < size {
-            self.len = pos + got as u64;
-            self.window.truncate(got);
-        }
-        self.key.apply(pos, &mut self.window);
-        if size >= SEARCH_CHUNK / 4 && self.access != Access::Follow {
-            advice::drop_pages(&self.file, pos, got as u64);
-        }
         Ok(())
     }
 
-    /// Fills the window with raw bytes and says how many the file had.
-    fn read_at(&mut self, pos: u64) -> Result<usize, SourceError> {
+    /// Reads `size` bytes into `buffer` and de-obfuscates them; there are fewer where the file was cut.
+    fn load(&mut self, pos: u64, size: usize, mut buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
+        buffer.resize(size, 0);
+        let got = self.read_at(pos, &mut buffer)?;
+        if got < size {
+            self.len = pos + got as u64;
+            buffer.truncate(got);
+        }
+        self.key.apply(pos, &mut buffer);
+        if size >= SEARCH_CHUNK / 4 && self.access != Access::Follow {
+            advice::drop_pages(&self.file, pos, got as u64);
+        }
+        Ok(buffer)
+    }
+
+    /// Fills `buffer` with raw bytes and says how many the file had.
+    fn read_at(&self, pos: u64, buffer: &mut [u8]) -> Result<usize, SourceError> {
         let mut got = 0;
-        while got < self.window.len() {
-            self.reads.fetch_add(1, Ordering::Relaxed);
-            match self.file.read_at(&mut self.window[got..], pos + got as u64) {
+        while got < buffer.len() {
+            self.cost.reads.fetch_add(1, Ordering::Relaxed);
+            match self.file.read_at(&mut buffer[got..], pos + got as u64) {
                 Ok(0) => break,
                 Ok(n) => got += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(SourceError::io(self.path, e)),
             }
         }
+        self.cost.bytes.fetch_add(got as u64, Ordering::Relaxed);
         Ok(got)
     }
 }
@@ -173,6 +209,11 @@ impl Drop for BulkReader<'_> {
             advice::drop_pages(&self.file, 0, self.stamp.len);
         }
     }
+}
+
+/// Lets the kernel forget what was read of `file`: it was asked for once.
+pub(super) fn drop_pages(file: &File, offset: u64, len: u64) {
+    advice::drop_pages(file, offset, len);
 }
 
 /// Lets the calling thread yield to the node and to whoever waits for an answer: for threads that read in bulk and for

@@ -6,7 +6,7 @@
 //! says; folder names only help where there is no record yet, and for custom signets, whose magic can be anything.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use bitcoin::consensus::Encodable;
@@ -134,24 +134,26 @@ fn choose(
 /// first file starts with that was written at all.
 fn first_magic(blocks_dir: &Path) -> Result<Option<Magic>, SourceError> {
     let key = Obfuscation::read(blocks_dir)?;
-    let mut unknown = None;
+    let found: Vec<_> = starts(blocks_dir)?.into_iter().map(|start| key.magic(start)).collect();
+    let known = found.iter().find(|magic| Network::of_magic(**magic).is_some());
+    Ok(known.or(found.first()).copied())
+}
+
+/// The first bytes, as they are on disk, of the first files that have been written to.
+pub(super) fn starts(blocks_dir: &Path) -> Result<Vec<[u8; 4]>, SourceError> {
+    let mut starts = Vec::new();
     for file in list(blocks_dir)?.iter().take(FILES_TRIED) {
         let path = file.blk_path(blocks_dir);
         let mut bytes = [0; 4];
-        let read = File::open(&path).and_then(|mut f| f.read_exact(&mut bytes));
-        match read {
-            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => continue,
+        match File::open(&path).and_then(|mut f| f.read_exact(&mut bytes)) {
+            Ok(()) if bytes == [0; 4] => {}
+            Ok(()) => starts.push(bytes),
+            // Empty, or pruned a moment ago.
+            Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::NotFound) => {}
             Err(e) => return Err(SourceError::io(&path, e)),
-            Ok(()) if bytes == [0; 4] => continue,
-            Ok(()) => key.apply(0, &mut bytes),
         }
-        let magic = Magic::from_bytes(bytes);
-        if Network::of_magic(magic).is_some() {
-            return Ok(Some(magic));
-        }
-        unknown = unknown.or(Some(magic));
     }
-    Ok(unknown)
+    Ok(starts)
 }
 
 /// The magic of a signet: the first four bytes of the double SHA-256 of its serialized challenge script

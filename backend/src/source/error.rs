@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bitcoin::{BlockHash, Network};
 
 use super::Position;
+use super::files::holds_files;
 use super::owner::Owner;
 
 /// Why the files could not be read. Core prunes, replaces and overwrites its files at any time, so most of these are
@@ -16,14 +17,16 @@ pub enum SourceError {
     /// The operating system forbids it: nodes keep their directories to themselves (mode 0700).
     #[error(
         "cannot read {path}: permission denied by {denied}, which belongs to {owner}. Run hindsight as that user, or let \
-         it in with an ACL (setfacl -R -m u:USER:rX,d:u:USER:rX {denied}, and u:USER:x on the folders above), or share \
-         a group with it (chmod -R g+rX, and a bitcoind that creates files for its group)"
+         it in with ACLs: setfacl -R -m u:USER:rX,d:u:USER:rX {blocks} (the part with d: is for files that the node is \
+         yet to create, for its own user alone otherwise), and setfacl -m u:USER:x on each folder above"
     )]
     NotReadable {
         /// What was asked for.
         path: PathBuf,
         /// The file or folder that refuses.
         denied: PathBuf,
+        /// The blocks directory: the only folder whose files are to be read, since wallets lie next to it.
+        blocks: PathBuf,
         /// Whose it is.
         owner: Owner,
     },
@@ -37,6 +40,24 @@ pub enum SourceError {
     #[error("{path} does not exist: is the disk mounted and the path right?")]
     Vanished {
         /// The missing file or directory.
+        path: PathBuf,
+    },
+    /// The directory is there, its files are not: what an unmounted disk leaves. Core never prunes its last blocks.
+    #[error(
+        "{path} holds no block files any more: is the disk mounted? If the node starts over, this passes when it has \
+         written its first block"
+    )]
+    Emptied {
+        /// The blocks directory.
+        path: PathBuf,
+    },
+    /// `xor.dat` is not the one that the files were read with, nor one that they are readable with.
+    #[error(
+        "{path} is gone, or no longer fits, though the block files were read with it before: is the disk mounted, and \
+         this the node's own xor.dat? Nothing is forgotten until it fits again"
+    )]
+    KeyLost {
+        /// The `xor.dat`.
         path: PathBuf,
     },
     /// The bytes at a remembered position are another record's by now.
@@ -140,20 +161,29 @@ impl SourceError {
         match source.kind() {
             io::ErrorKind::PermissionDenied => {
                 let (denied, owner) = Owner::of_nearest(path);
-                Self::NotReadable { path: path.into(), denied, owner }
+                Self::NotReadable { path: path.into(), denied, blocks: blocks_directory(path), owner }
             }
             io::ErrorKind::NotFound => Self::missing(path),
             _ => Self::Io { path: path.into(), source },
         }
     }
 
-    /// A file that is gone from a directory that is still there was pruned; otherwise the directory went.
+    /// A file that is gone from a directory that holds others was pruned; otherwise the directory or its disk went.
     fn missing(path: &Path) -> Self {
-        match path.parent() {
-            Some(dir) if path.extension().is_some_and(|e| e == "dat") && dir.is_dir() => {
-                Self::Pruned { path: path.into() }
-            }
-            _ => Self::Vanished { path: path.into() },
+        let dir = path.parent().filter(|dir| path.extension().is_some_and(|e| e == "dat") && dir.is_dir());
+        match dir {
+            Some(dir) if holds_files(dir).unwrap_or(true) => Self::Pruned { path: path.into() },
+            Some(dir) => Self::Emptied { path: dir.into() },
+            None => Self::Vanished { path: path.into() },
         }
+    }
+}
+
+/// The blocks directory that `path` lies in, or is, or else has in it by Core's own layout.
+fn blocks_directory(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(dir) if path.extension().is_some_and(|e| e == "dat") => dir.into(),
+        _ if path.ends_with("blocks") => path.into(),
+        _ => path.join("blocks"),
     }
 }

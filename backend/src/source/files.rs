@@ -8,17 +8,18 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
 
-use super::bulk::to_usize;
+use super::bulk::{Access, Cost, drop_pages, to_usize};
 use super::rev;
 use super::walk::{FRAMING, HEADER, Rules, walk};
 use super::{
-    BlockFile, BlockRecord, BlockSource, Datadir, FileStamp, Obfuscation, Position, SourceError, UndoFile, UndoRecord,
+    BlockFile, BlockRecord, BlockSource, Datadir, FileStamp, Leftover, Obfuscation, Position, SourceError, UndoFile,
+    UndoRecord,
 };
 
 /// Bytes of the checksum behind each undo payload.
@@ -65,11 +66,13 @@ impl FileStamp {
 /// The files of one blocks directory, read where they are and never written.
 #[derive(Debug)]
 pub struct CoreFiles {
-    datadir: Datadir,
+    pub(super) datadir: Datadir,
     rules: Rules,
     /// The key's bytes: replaced while others read when the node starts over.
-    key: AtomicU64,
-    reads: AtomicU64,
+    pub(super) key: AtomicU64,
+    /// Whether there were block files at the last listing.
+    pub(super) had_files: AtomicBool,
+    cost: Cost,
 }
 
 impl CoreFiles {
@@ -81,7 +84,7 @@ impl CoreFiles {
         let key = Obfuscation::read(&datadir.blocks_dir)?;
         let rules = Rules::new(datadir.network, datadir.magic);
         let key = AtomicU64::new(u64::from_le_bytes(key.key()));
-        Ok(Self { datadir, rules, key, reads: AtomicU64::new(0) })
+        Ok(Self { datadir, rules, key, had_files: AtomicBool::new(false), cost: Cost::default() })
     }
 
     /// Where the files are and of which network.
@@ -96,24 +99,6 @@ impl CoreFiles {
         Obfuscation::new(self.key.load(Ordering::Acquire).to_le_bytes())
     }
 
-    /// Looks at `xor.dat` again; whether it holds another key by now. Then the node has started over with new files, and
-    /// nothing known of the old ones is to be believed.
-    ///
-    /// # Errors
-    /// When `xor.dat` cannot be read or is no key.
-    pub fn reread_key(&self) -> Result<bool, SourceError> {
-        let key = u64::from_le_bytes(Obfuscation::read(&self.datadir.blocks_dir)?.key());
-        Ok(self.key.swap(key, Ordering::AcqRel) != key)
-    }
-
-    /// The files that are there, by number; gaps are what was pruned.
-    ///
-    /// # Errors
-    /// When the directory cannot be read.
-    pub fn list(&self) -> Result<Vec<ListedFile>, SourceError> {
-        list(&self.datadir.blocks_dir)
-    }
-
     /// What `blk*.dat` number `number` holds. With what was `known` of it the walk goes on behind the last known
     /// record, if that is still there; else the file is walked from its start.
     ///
@@ -121,13 +106,19 @@ impl CoreFiles {
     /// When the file cannot be read.
     pub fn walk(&self, number: u32, known: Option<&BlockFile>) -> Result<BlockFile, SourceError> {
         let path = self.path("blk", number);
-        walk(&self.rules, (number, &path), self.obfuscation(), known, &self.reads)
+        walk(&self.rules, (number, &path), self.obfuscation(), known, &self.cost)
     }
 
     /// How often walking and pairing have read from a file so far.
     #[must_use]
     pub fn bulk_reads(&self) -> u64 {
-        self.reads.load(Ordering::Relaxed)
+        self.cost.reads()
+    }
+
+    /// How many bytes that were.
+    #[must_use]
+    pub fn bulk_bytes(&self) -> u64 {
+        self.cost.bytes()
     }
 
     /// Which of the blocks in `blk` have undo in the `rev*.dat` of the same number, and where. That file is read whole;
@@ -136,6 +127,14 @@ impl CoreFiles {
     /// # Errors
     /// When one of the files cannot be read.
     pub fn pair(&self, blk: &BlockFile) -> Result<UndoFile, SourceError> {
+        Ok(self.pair_rev(blk, None)?.0)
+    }
+
+    /// The same as [`Self::pair`], with the first 1,000 of the undo records that belong to no block.
+    ///
+    /// # Errors
+    /// When one of the files cannot be read.
+    pub fn pair_and_name_leftovers(&self, blk: &BlockFile) -> Result<(UndoFile, Vec<Leftover>), SourceError> {
         self.pair_rev(blk, None)
     }
 
@@ -145,12 +144,22 @@ impl CoreFiles {
     /// # Errors
     /// When one of the files cannot be read.
     pub fn pair_on(&self, blk: &BlockFile, known: &UndoFile) -> Result<UndoFile, SourceError> {
-        self.pair_rev(blk, Some(known))
+        Ok(self.pair_rev(blk, Some(known))?.0)
     }
 
-    fn pair_rev(&self, blk: &BlockFile, known: Option<&UndoFile>) -> Result<UndoFile, SourceError> {
+    /// The same as [`BlockSource::block`], for whoever reads all of them once: the pages are dropped.
+    ///
+    /// # Errors
+    /// As reading any block.
+    pub fn bulk_block(&self, record: &BlockRecord) -> Result<Vec<u8>, SourceError> {
+        let bytes = self.read("blk", record.position, record.size, Access::Stream)?;
+        self.own_header(record, &bytes)?;
+        Ok(bytes)
+    }
+
+    fn pair_rev(&self, blk: &BlockFile, known: Option<&UndoFile>) -> Result<rev::Paired, SourceError> {
         let path = self.path("rev", blk.number);
-        rev::pair(&self.rules, &path, self.obfuscation(), (self, blk, known), &self.reads)
+        rev::pair(&self.rules, &path, self.obfuscation(), (self, blk, known), &self.cost)
     }
 
     fn path(&self, kind: &str, number: u32) -> PathBuf {
@@ -158,7 +167,7 @@ impl CoreFiles {
     }
 
     /// `size` de-obfuscated bytes at `position`.
-    fn read(&self, kind: &str, position: Position, size: u32) -> Result<Vec<u8>, SourceError> {
+    fn read(&self, kind: &str, position: Position, size: u32, access: Access) -> Result<Vec<u8>, SourceError> {
         let path = self.path(kind, position.file);
         let file = File::open(&path).map_err(|e| SourceError::io(&path, e))?;
         let len = file.metadata().map_err(|e| SourceError::io(&path, e))?.len();
@@ -173,6 +182,9 @@ impl CoreFiles {
                 return Err(SourceError::Cut { path, position, need, len: offset });
             }
             read => read.map_err(|e| SourceError::io(&path, e))?,
+        }
+        if access != Access::Follow {
+            drop_pages(&file, offset, size.into());
         }
         self.obfuscation().apply(offset, &mut bytes);
         Ok(bytes)
@@ -191,12 +203,12 @@ impl CoreFiles {
 
 impl BlockSource for CoreFiles {
     fn header(&self, record: &BlockRecord) -> Result<Header, SourceError> {
-        let bytes = self.read("blk", record.position, HEADER)?;
+        let bytes = self.read("blk", record.position, HEADER, Access::Follow)?;
         self.own_header(record, &bytes)
     }
 
     fn block(&self, record: &BlockRecord) -> Result<Vec<u8>, SourceError> {
-        let bytes = self.read("blk", record.position, record.size)?;
+        let bytes = self.read("blk", record.position, record.size, Access::Follow)?;
         self.own_header(record, &bytes)?;
         Ok(bytes)
     }
@@ -210,7 +222,7 @@ impl BlockSource for CoreFiles {
         let Position { file, offset } = record.position;
         let start = Position { file, offset: offset.checked_sub(FRAMING).ok_or_else(replaced)? };
         let size = record.size.checked_add(FRAMING + CHECKSUM).ok_or_else(replaced)?;
-        let mut bytes = self.read("rev", start, size)?;
+        let mut bytes = self.read("rev", start, size, Access::Follow)?;
         let undo = bytes.split_off(to_usize(FRAMING.into()));
         let framing = [self.datadir.magic.to_bytes(), record.size.to_le_bytes()].concat();
         if bytes == framing { Ok(undo) } else { Err(replaced()) }
@@ -255,6 +267,12 @@ pub(super) fn look(blocks_dir: &Path, number: u32) -> Result<Option<ListedFile>,
     let Some(blk) = FileStamp::read(&path(blocks_dir, "blk", number))? else { return Ok(None) };
     let rev = FileStamp::read(&path(blocks_dir, "rev", number))?;
     Ok(Some(ListedFile { number, blk, rev }))
+}
+
+/// Whether `blocks_dir` holds any block file, as far as it can be read.
+pub(super) fn holds_files(blocks_dir: &Path) -> io::Result<bool> {
+    let is_one = |name: &str| number_in(name, "blk").is_some();
+    Ok(fs::read_dir(blocks_dir)?.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_one)))
 }
 
 /// The number in the name of a `blk` or `rev` file, if Core would write that name.

@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use bitcoin::p2p::Magic;
+
 use super::SourceError;
 
 /// The file with the key, in the blocks directory.
@@ -40,17 +42,22 @@ impl Obfuscation {
     /// # Errors
     /// [`SourceError::BadKey`] when the file does not hold exactly 8 bytes; otherwise as reading it fails.
     pub fn read(blocks_dir: &Path) -> Result<Self, SourceError> {
+        Ok(Self::find(blocks_dir)?.unwrap_or_default())
+    }
+
+    /// The same as [`Self::read`], but none where the file is missing.
+    pub(super) fn find(blocks_dir: &Path) -> Result<Option<Self>, SourceError> {
         let path = blocks_dir.join(KEY_FILE);
         let mut file = match File::open(&path) {
             Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(SourceError::io(&path, e)),
         };
         let mut bytes = Vec::with_capacity(KEY_LEN + 1);
         let limit = u64::try_from(KEY_LEN + 1).unwrap_or(u64::MAX);
         file.by_ref().take(limit).read_to_end(&mut bytes).map_err(|e| SourceError::io(&path, e))?;
         match <[u8; KEY_LEN]>::try_from(bytes.as_slice()) {
-            Ok(key) => Ok(Self { key }),
+            Ok(key) => Ok(Some(Self { key })),
             Err(_) => {
                 let len = file.metadata().map_err(|e| SourceError::io(&path, e))?.len();
                 Err(SourceError::BadKey { path, len })
@@ -74,6 +81,12 @@ impl Obfuscation {
         for (byte, key) in chunks.into_remainder().iter_mut().zip(key) {
             *byte ^= key;
         }
+    }
+
+    /// The magic in a file's first bytes, as they are on disk.
+    pub(super) fn magic(self, mut start: [u8; 4]) -> Magic {
+        self.apply(0, &mut start);
+        Magic::from_bytes(start)
     }
 
     /// Whether de-obfuscated `bytes` at `offset` are raw zeros on disk: preallocated and never written, since Core does

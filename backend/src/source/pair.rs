@@ -17,8 +17,8 @@ use hindsight_shared::prevouts::{CHECKSUM_SIZE, PrevoutsView, undo_checksum};
 use super::siblings::{Sibling, likeliest};
 use super::{BlockFile, BlockRecord, BlockSource, Found, Position, SourceError, UndoRecord};
 
-/// Bytes that are hashed in vain for one file at most: seconds. An undo file of another node fits nothing, and would be
-/// tried on everything.
+/// Bytes that are hashed, or read only to be read again, in vain for one file at most: seconds. An undo file of another
+/// node fits nothing, and would be tried on everything; one made to mislead is full of framings that lie in each other.
 const PATIENCE: u64 = 1 << 30;
 
 /// Where the order is lost among blocks without spending transactions, so many are tried before all of them are hashed.
@@ -43,7 +43,7 @@ pub(super) struct Pairing<'a> {
     last: Option<BlockHash>,
     /// Checksums computed.
     pub(super) hashes: u64,
-    /// Bytes that may still be hashed in vain.
+    /// Bytes that may still be hashed or read in vain.
     patience: u64,
 }
 
@@ -157,28 +157,49 @@ impl<'a> Pairing<'a> {
     /// The parent that `sum` binds `undo` to.
     fn parent_of(&mut self, undo: &[u8], sum: &[u8; CHECKSUM_SIZE]) -> Option<BlockHash> {
         let count = tx_count(undo)?;
+        if count == 1 && undo != [0] {
+            return None;
+        }
         if let Some(parents) = self.coinbase_only.as_ref().filter(|_| undo == [0]) {
             return parents.get(sum).copied();
         }
-        if let Some(next) = self.last.filter(|last| self.is_open(last, count)) {
-            self.hashes += 1;
-            if undo_checksum(&next, undo) == *sum {
-                return Some(next);
-            }
+        // Without patience as well: that is one hash for each record that is hopped to, and no other is read any more.
+        if let Some(next) = self.last.filter(|last| self.is_open(last, count))
+            && self.is_bound(&next, undo, sum)
+        {
+            return Some(next);
         }
         let tries = if count == 1 { FEW } else { usize::MAX };
-        let others = if self.patience > 0 { self.parents(count) } else { Vec::new() };
+        let others = if self.has_patience() { self.parents(count) } else { Vec::new() };
         for parent in others.into_iter().take(tries) {
-            self.hashes += 1;
-            if undo_checksum(&parent, undo) == *sum {
+            if self.is_bound(&parent, undo, sum) {
                 return Some(parent);
             }
-            self.patience = self.patience.saturating_sub((undo.len() + 128) as u64);
-            if self.patience == 0 {
+            if !self.has_patience() {
                 break;
             }
         }
         if undo == [0] { self.coinbase_only().get(sum).copied() } else { None }
+    }
+
+    /// Whether `sum` binds `undo` to `parent`. If not, the work was in vain.
+    fn is_bound(&mut self, parent: &BlockHash, undo: &[u8], sum: &[u8; CHECKSUM_SIZE]) -> bool {
+        self.hashes += 1;
+        let bound = undo_checksum(parent, undo) == *sum;
+        if !bound {
+            self.charge(undo.len() + 128);
+        }
+        bound
+    }
+
+    /// Takes note of bytes that were hashed or read in vain.
+    pub(super) fn charge(&mut self, bytes: usize) {
+        self.patience = self.patience.saturating_sub(bytes as u64);
+    }
+
+    /// Whether more may be tried in vain.
+    pub(super) fn has_patience(&self) -> bool {
+        self.patience > 0
     }
 
     /// Whether a child of `parent` has `count` transactions and no undo of its own yet.
@@ -237,6 +258,6 @@ impl<'a> Pairing<'a> {
 }
 
 /// Transactions of the block whose undo starts with these bytes: its count leaves out the coinbase.
-fn tx_count(undo: &[u8]) -> Option<u32> {
+pub(super) fn tx_count(undo: &[u8]) -> Option<u32> {
     u32::try_from(Reader::new(undo).compact_size().ok()?).ok()?.checked_add(1)
 }

@@ -5,13 +5,12 @@
 //! overwrites undo files from their start and leaves what was there before behind the new end.
 
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 
-use super::bulk::{Access, BulkReader, SEARCH_CHUNK, to_usize};
+use super::bulk::{Access, BulkReader, Cost, SEARCH_CHUNK, to_usize};
 use super::files::CHECKSUM;
-use super::pair::{Pairing, verify_undo_checksum};
+use super::pair::{Pairing, tx_count, verify_undo_checksum};
 use super::walk::{FRAMING, Rules};
-use super::{BlockFile, CoreFiles, FileStamp, Obfuscation, Position, SourceError, UndoFile};
+use super::{BlockFile, CoreFiles, FileStamp, Leftover, Obfuscation, Position, SourceError, UndoFile};
 
 /// No undo is larger: 24,390 inputs that spend scripts of 10,000 bytes make 245 MB.
 const MAX_UNDO: u32 = 256 << 20;
@@ -19,30 +18,37 @@ const MAX_UNDO: u32 = 256 << 20;
 /// Bytes that hold any record's framing and the count its undo starts with.
 const RECORD_HEAD: usize = 17;
 
+/// Of records that belong to no block so many are named; all are counted.
+const NAMED_LEFTOVERS: usize = 1000;
+
+/// What is found in an undo file, and the first of the records that belong to no block.
+pub(super) type Paired = (UndoFile, Vec<Leftover>);
+
 /// Pairs the undo file at `path` with a walked file; what is `known` of it is taken over if that still holds.
 pub(super) fn pair(
     rules: &Rules,
     path: &Path,
     key: Obfuscation,
     (files, blk, known): (&CoreFiles, &BlockFile, Option<&UndoFile>),
-    reads: &AtomicU64,
-) -> Result<UndoFile, SourceError> {
+    cost: &Cost,
+) -> Result<Paired, SourceError> {
     let nothing = UndoFile { number: blk.number, blk: blk.stamp, ..UndoFile::default() };
     if FileStamp::read(path)?.is_none() {
-        return Ok(nothing);
+        return Ok((nothing, Vec::new()));
     }
     let open = |access| {
-        let reader = BulkReader::open(path, key, access, reads)?;
-        Ok(RevFile { rules, reader, number: blk.number, pairing: Pairing::new(files, blk), leftovers: 0 })
+        let reader = BulkReader::open(path, key, access, cost)?;
+        let pairing = Pairing::new(files, blk);
+        Ok(RevFile { rules, reader, number: blk.number, pairing, leftovers: 0, named: Vec::new() })
     };
     if let Some(known) = known {
         let mut file = open(Access::Follow)?;
         if let Some(start) = file.take_over(known)? {
             file.run(start)?;
-            let grown = file.finish(nothing.clone());
+            let (grown, named) = file.finish(nothing.clone());
             // A reindex writes the file anew from its start: what it has not reached yet lingers behind.
             if grown.records.len() > known.records.len() || grown.rev == known.rev {
-                return Ok(grown);
+                return Ok((grown, named));
             }
         }
     }
@@ -57,6 +63,8 @@ struct RevFile<'a> {
     number: u32,
     pairing: Pairing<'a>,
     leftovers: u32,
+    /// The first of the leftovers.
+    named: Vec<Leftover>,
 }
 
 /// A stretch of bytes framed like an undo record.
@@ -97,9 +105,9 @@ impl RevFile<'_> {
     }
 
     /// What was found, completed by `nothing` with what was known before.
-    fn finish(self, nothing: UndoFile) -> UndoFile {
+    fn finish(self, nothing: UndoFile) -> Paired {
         let (rev, leftovers, hashes) = (Some(self.reader.stamp()), self.leftovers, self.pairing.hashes);
-        UndoFile { rev, records: self.pairing.into_records(), leftovers, hashes, ..nothing }
+        (UndoFile { rev, records: self.pairing.into_records(), leftovers, hashes, ..nothing }, self.named)
     }
 
     /// Reads on from `start`.
@@ -110,12 +118,14 @@ impl RevFile<'_> {
                 let fits = self.give(framed)?;
                 let lands = fits || self.lands(framed.end())?;
                 if !fits && (lands || hopped) && !self.is_unfinished(framed)? {
-                    self.leftovers = self.leftovers.saturating_add(1);
+                    self.leave(framed)?;
                 }
                 if lands {
                     (pos, hopped) = (framed.end(), true);
                     continue;
                 }
+                // What was read is searched through, and any magic in it may frame most of it once more.
+                self.pairing.charge(framed.len());
             }
             match self.reader.find(self.rules.magic(), pos + 1)? {
                 Some(next) => (pos, hopped) = (next, false),
@@ -125,14 +135,15 @@ impl RevFile<'_> {
     }
 
     /// What is framed at `pos`, if the file holds all of it. What was only searched for must look like some block's
-    /// undo before it is read whole, or a file full of magics would be read over and over.
+    /// undo before it is read whole, or a file full of magics would be read over and over; and where that has been in
+    /// vain for too long, it is not read at all.
     fn framed(&mut self, pos: u64, hopped: bool) -> Result<Option<Framed>, SourceError> {
         let head = self.reader.read(pos, RECORD_HEAD, SEARCH_CHUNK)?;
         let Some((framing, undo)) = head.split_first_chunk::<8>() else { return Ok(None) };
         let [a, b, c, d, size @ ..] = *framing;
         let size = u32::from_le_bytes(size);
         let known = [a, b, c, d] == self.rules.magic().needle() && (1..=MAX_UNDO).contains(&size);
-        let known = known && (hopped || self.pairing.may_fit(undo));
+        let known = known && (hopped || self.pairing.has_patience() && self.pairing.may_fit(undo));
         let file = self.number;
         let position = u32::try_from(pos).ok().and_then(|offset| Position { file, offset }.plus(FRAMING));
         let framed = position.filter(|_| known).map(|position| Framed { position, size });
@@ -145,14 +156,24 @@ impl RevFile<'_> {
         if bytes.len() == framed.len() { self.pairing.give(framed.position, bytes) } else { Ok(false) }
     }
 
+    /// Counts a record that belongs to no block.
+    fn leave(&mut self, framed: Framed) -> Result<(), SourceError> {
+        self.leftovers = self.leftovers.saturating_add(1);
+        let undo = self.reader.peek(framed.position.offset.into(), RECORD_HEAD)?;
+        if let Some(tx_count) = tx_count(undo).filter(|_| self.named.len() < NAMED_LEFTOVERS) {
+            self.named.push(Leftover { position: framed.position, tx_count });
+        }
+        Ok(())
+    }
+
     /// Whether another record seems to start at `pos`.
     fn lands(&mut self, pos: u64) -> Result<bool, SourceError> {
-        Ok(self.reader.read(pos, 4, SEARCH_CHUNK)? == self.rules.magic().needle())
+        Ok(self.reader.peek(pos, 4)? == self.rules.magic().needle())
     }
 
     /// Whether the checksum, which Core writes last, is not there yet.
     fn is_unfinished(&mut self, framed: Framed) -> Result<bool, SourceError> {
-        let sum = self.reader.read(framed.sum(), to_usize(CHECKSUM.into()), SEARCH_CHUNK)?.to_vec();
+        let sum = self.reader.peek(framed.sum(), to_usize(CHECKSUM.into()))?.to_vec();
         Ok(self.reader.is_unwritten(framed.sum(), &sum))
     }
 }

@@ -3,6 +3,7 @@
 mod datadir;
 mod files;
 mod hostile;
+mod lost;
 mod pair;
 mod support;
 mod twins;

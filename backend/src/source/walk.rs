@@ -6,19 +6,19 @@
 //! the magic, as Core's `LoadExternalBlockFile` does: historical bugs and power losses left garbage and zeros between
 //! records.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 
 use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
 use bitcoin::p2p::Magic;
-use bitcoin::{Block, Network, Target};
+use bitcoin::{Block, BlockHash, Network, Target};
 use hindsight_shared::block::header;
 use hindsight_shared::bytes::Reader;
 use hindsight_shared::network::bip34_height;
 use memchr::memmem::Finder;
 
-use super::bulk::{Access, BulkReader, SEARCH_CHUNK, to_usize};
+use super::bulk::{Access, BulkReader, Cost, SEARCH_CHUNK, to_usize};
 use super::{BlockFile, BlockRecord, Found, Obfuscation, Position, SourceError};
 
 /// Bytes of framing before each payload: magic and size (`STORAGE_HEADER_BYTES`).
@@ -38,6 +38,10 @@ const MIN_TX_SIZE: u32 = 60;
 const WINDOW: usize = 256 << 10;
 /// … which means smaller than this, so that a window always holds some.
 const SMALL_RECORD: u32 = 64 << 10;
+
+/// Of one block so many places in a file are kept, the first ones: what was hopped to comes before what was searched
+/// for. Nobody stores a block more often, but anyone can inscribe its header over and over.
+const MOST_COPIES: u32 = 4;
 
 /// What makes bytes a record on one network.
 #[derive(Debug, Clone)]
@@ -64,8 +68,9 @@ impl Rules {
         target.to_compact_lossy() == header.bits && target <= self.max_target && target.is_met_by(header.block_hash())
     }
 
-    /// The record whose first bytes are `head`, if they are a record's.
-    fn parse(&self, head: &[u8], position: Position, found: Found) -> Option<BlockRecord> {
+    /// The record whose first bytes, at `pos` in a file, are `head`, if they are a record's.
+    fn record(&self, head: &[u8], (file, pos): (u32, u64), found: Found) -> Option<BlockRecord> {
+        let position = Position { file, offset: u32::try_from(pos).ok()? }.plus(FRAMING)?;
         let mut reader = Reader::new(head);
         let (magic, size) = (reader.array::<4>().ok()?, reader.u32().ok()?);
         if magic != self.magic.needle() || !(MIN_SIZE..=MAX_SIZE).contains(&size) {
@@ -111,16 +116,16 @@ pub(super) fn walk(
     (number, path): (u32, &Path),
     key: Obfuscation,
     known: Option<&BlockFile>,
-    reads: &AtomicU64,
+    cost: &Cost,
 ) -> Result<BlockFile, SourceError> {
     if let Some(known) = known.filter(|k| !k.records.is_empty()) {
-        let reader = BulkReader::open(path, key, Access::Follow, reads)?;
+        let reader = BulkReader::open(path, key, Access::Follow, cost)?;
         if let Some(walk) = Walk::resume(rules, reader, known)? {
             return walk.run();
         }
     }
-    let reader = BulkReader::open(path, key, Access::Hop, reads)?;
-    Walk { rules, reader, number, records: Vec::new() }.run()
+    let reader = BulkReader::open(path, key, Access::Hop, cost)?;
+    Walk::new(rules, reader, number).run()
 }
 
 struct Walk<'a> {
@@ -128,53 +133,87 @@ struct Walk<'a> {
     reader: BulkReader<'a>,
     number: u32,
     records: Vec<BlockRecord>,
+    /// How many records each block has.
+    copies: HashMap<BlockHash, u32>,
+    /// The last record that was seen, kept or not.
+    last: Option<BlockRecord>,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk that goes on behind the last known record, if that is still there.
+    fn new(rules: &'a Rules, reader: BulkReader<'a>, number: u32) -> Self {
+        Walk { rules, reader, number, records: Vec::new(), copies: HashMap::new(), last: None }
+    }
+
+    /// A walk that goes on behind the last known record, if that is still there. Copies behind it that were not kept
+    /// are met once more.
     fn resume(rules: &'a Rules, reader: BulkReader<'a>, known: &BlockFile) -> Result<Option<Self>, SourceError> {
-        let mut walk = Walk { rules, reader, number: known.number, records: Vec::new() };
+        let mut walk = Walk::new(rules, reader, known.number);
         let Some(last) = known.records.last() else { return Ok(None) };
         if walk.look(last.start(), last.found, RECORD_HEAD)? != Some(*last) {
             return Ok(None);
         }
-        walk.records.clone_from(&known.records);
+        known.records.iter().for_each(|record| walk.keep(*record));
         Ok(Some(walk))
     }
 
     fn run(mut self) -> Result<BlockFile, SourceError> {
-        let known = self.records.len();
+        let mut before = None;
         while let Some(record) = self.next()? {
-            self.records.push(record);
+            before = Some(self.last);
+            self.keep(record);
         }
-        if self.records.len() > known && !self.last_is_complete()? {
-            self.records.pop();
+        if let Some(before) = before
+            && !self.last_is_complete()?
+        {
+            if self.records.last() == self.last.as_ref() {
+                self.records.pop();
+            }
+            self.last = before;
         }
         let end = u32::try_from(self.end()).unwrap_or(u32::MAX);
         Ok(BlockFile { number: self.number, stamp: self.reader.stamp(), end, records: self.records })
     }
 
+    fn keep(&mut self, record: BlockRecord) {
+        self.last = Some(record);
+        let copies = self.copies.entry(record.hash).or_default();
+        if *copies < MOST_COPIES {
+            *copies += 1;
+            self.records.push(record);
+        }
+    }
+
     fn end(&self) -> u64 {
-        self.records.last().map_or(0, BlockRecord::end)
+        self.last.map_or(0, |last| last.end())
     }
 
     fn next(&mut self) -> Result<Option<BlockRecord>, SourceError> {
-        let found = self.records.last().map_or(Found::Hop, |r| r.found);
-        let small = self.records.last().is_some_and(|r| r.size < SMALL_RECORD);
+        let small = self.last.is_some_and(|last| last.size < SMALL_RECORD);
         let ahead = if small { WINDOW } else { RECORD_HEAD };
-        match self.look(self.end(), found, ahead)? {
-            None => self.search(),
-            record => Ok(record),
+        let record = match self.last.map(|last| last.found) {
+            Some(Found::Search) => self.hop_on(ahead)?,
+            Some(Found::Hop) | None => self.look(self.end(), Found::Hop, ahead)?,
+        };
+        if record.is_some() { Ok(record) } else { self.search() }
+    }
+
+    /// The record behind one that was searched for. That may be a fake, and its hop lead anywhere: until there is a
+    /// record, the window stays where the search goes on.
+    fn hop_on(&mut self, ahead: usize) -> Result<Option<BlockRecord>, SourceError> {
+        let pos = self.end();
+        let head = self.reader.peek(pos, RECORD_HEAD)?;
+        let record =
+            self.rules.record(head, (self.number, pos), Found::Search).filter(|r| r.end() <= self.reader.len());
+        if record.is_some() && ahead > RECORD_HEAD {
+            self.reader.read(pos, RECORD_HEAD, ahead)?;
         }
+        Ok(record)
     }
 
     /// The record that starts at `pos`, if there is one and the file holds all of it.
     fn look(&mut self, pos: u64, found: Found, ahead: usize) -> Result<Option<BlockRecord>, SourceError> {
-        let file = self.number;
-        let Some(position) = u32::try_from(pos).ok().and_then(|offset| Position { file, offset }.plus(FRAMING)) else {
-            return Ok(None);
-        };
-        let record = self.rules.parse(self.reader.read(pos, RECORD_HEAD, ahead)?, position, found);
+        let head = self.reader.read(pos, RECORD_HEAD, ahead)?;
+        let record = self.rules.record(head, (self.number, pos), found);
         Ok(record.filter(|r| r.end() <= self.reader.len()))
     }
 
@@ -194,18 +233,21 @@ impl<'a> Walk<'a> {
     /// Where to search on. Unless what follows the last record is plainly the end of what was written, the record's own
     /// size may be damaged, or the record an inscribed one: then what its hop went over is searched too.
     fn search_start(&mut self) -> Result<u64, SourceError> {
-        let end = self.end();
-        let Some(last) = self.records.last().copied() else { return Ok(1) };
-        let landing = self.reader.read(end, 4, RECORD_HEAD)?.to_vec();
+        let Some(last) = self.last else { return Ok(1) };
+        let inside = last.start() + u64::from(FRAMING + HEADER);
+        if last.found == Found::Search {
+            return Ok(inside);
+        }
+        let landing = self.reader.peek(last.end(), 4)?.to_vec();
         let begun = landing == self.rules.magic.needle();
-        let plain = begun || self.reader.is_unwritten(end, &landing) && self.last_is_complete()?;
-        Ok(if plain && last.found == Found::Hop { end + 1 } else { last.start() + u64::from(FRAMING + HEADER) })
+        let plain = begun || self.reader.is_unwritten(last.end(), &landing) && self.last_is_complete()?;
+        Ok(if plain { last.end() + 1 } else { inside })
     }
 
     /// Whether the last record's body is all there. Core preallocates, so a record that is being written lies within
     /// the file, header first and the rest still zero; no other record follows it.
     fn last_is_complete(&mut self) -> Result<bool, SourceError> {
-        let Some(last) = self.records.last().copied() else { return Ok(true) };
+        let Some(last) = self.last else { return Ok(true) };
         if last.end() == self.reader.len() {
             return Ok(true);
         }

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, EventKind};
@@ -26,6 +28,10 @@ const ALL_EVERY: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_millis(20);
 /// … but told after this long in any case.
 const SETTLE_MOST: Duration = Duration::from_millis(200);
+
+/// So many events wait to be taken. A syncing node makes thousands while ingest is busy; of those that find no room it
+/// is enough to know that there were some.
+const EVENTS: usize = 1024;
 
 /// What changed in the blocks directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,7 +58,9 @@ pub struct Watcher {
     seen: Seen,
     events: Receiver<notify::Result<Event>>,
     /// Keeps the channel open where there is nothing that sends events.
-    _sender: Sender<notify::Result<Event>>,
+    _sender: SyncSender<notify::Result<Event>>,
+    /// Whether an event found no room.
+    overflowed: Arc<AtomicBool>,
     /// Sends events as long as it lives.
     _watcher: Option<RecommendedWatcher>,
     newest_due: Instant,
@@ -66,7 +74,7 @@ impl Watcher {
     /// When the directory cannot be read. Where the system has no events to offer, looking has to do: no error.
     pub fn new(blocks_dir: &Path) -> Result<Self, SourceError> {
         let mut watcher = Self::polling(blocks_dir)?;
-        watcher._watcher = subscribe(blocks_dir, watcher._sender.clone()).ok();
+        watcher._watcher = subscribe(blocks_dir, watcher._sender.clone(), watcher.overflowed.clone()).ok();
         // What was written between the first look and the subscription is told by the second look.
         watcher.newest_due = Instant::now();
         Ok(watcher)
@@ -75,10 +83,11 @@ impl Watcher {
     /// A watcher without events.
     pub(super) fn polling(blocks_dir: &Path) -> Result<Self, SourceError> {
         let seen = Seen::new(blocks_dir)?;
-        let (_sender, events) = channel();
+        let (_sender, events) = sync_channel(EVENTS);
         let now = Instant::now();
         let (newest_due, all_due) = (now + NEWEST_EVERY, now + ALL_EVERY);
-        Ok(Self { seen, events, _sender, _watcher: None, newest_due, all_due })
+        let overflowed = Arc::default();
+        Ok(Self { seen, events, _sender, overflowed, _watcher: None, newest_due, all_due })
     }
 
     /// Waits until something changed, at most for `timeout`; what comes back is empty when that ran out.
@@ -116,6 +125,7 @@ impl Watcher {
                 break;
             }
         }
+        changed.any |= self.overflowed.swap(false, Ordering::AcqRel);
         Ok(())
     }
 
@@ -196,15 +206,19 @@ impl Seen {
 }
 
 /// Sends the events of `blocks_dir` that tell of writing. Reading makes events too: our own would never end.
-fn subscribe(blocks_dir: &Path, sender: Sender<notify::Result<Event>>) -> notify::Result<RecommendedWatcher> {
+fn subscribe(
+    blocks_dir: &Path,
+    sender: SyncSender<notify::Result<Event>>,
+    overflowed: Arc<AtomicBool>,
+) -> notify::Result<RecommendedWatcher> {
     let written = AccessKind::Close(AccessMode::Write);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         let reading = event
             .as_ref()
             .is_ok_and(|e| matches!(e.kind, EventKind::Access(kind) if kind != written) && !e.need_rescan());
-        if !reading {
-            // The receiver is gone when nobody watches any more.
-            let _ = sender.send(event);
+        // The receiver is gone when nobody watches any more.
+        if !reading && matches!(sender.try_send(event), Err(TrySendError::Full(_))) {
+            overflowed.store(true, Ordering::Release);
         }
     })?;
     watcher.watch(blocks_dir, RecursiveMode::NonRecursive)?;

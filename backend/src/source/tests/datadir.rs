@@ -175,7 +175,14 @@ fn what_may_not_be_read_names_its_owner_and_the_remedies() {
     let path = temp.path().join("blocks/blk00000.dat");
     let message = SourceError::io(&path, io::Error::from(io::ErrorKind::PermissionDenied)).to_string();
     let uid = std::os::unix::fs::MetadataExt::uid(&fs::metadata(temp.path()).unwrap());
-    for part in ["permission denied", &format!("uid {uid}"), "as that user", "setfacl", "group"] {
+    for part in ["permission denied", &format!("uid {uid}"), "as that user", "setfacl", "yet to create"] {
         assert!(message.contains(part), "no {part:?} in: {message}");
+    }
+    // Wallets lie next to the blocks directory: that alone is to be opened, with all that is yet to come.
+    let blocks = temp.path().join("blocks");
+    for asked in [path, blocks.clone(), temp.path().into()] {
+        let message = SourceError::io(&asked, io::Error::from(io::ErrorKind::PermissionDenied)).to_string();
+        let command = format!("setfacl -R -m u:USER:rX,d:u:USER:rX {} ", blocks.display());
+        assert!(message.contains(&command), "no {command:?} in: {message}");
     }
 }

@@ -77,6 +77,76 @@ fn rows_of_magics_do_not_cost_more_than_a_reading() {
     }
 }
 
+/// Heads of real blocks, one behind the other, that each claim two megabytes: looking where each leads to, into filler or
+/// zeros, does not make the search start over.
+#[test]
+fn hops_that_lead_nowhere_cost_what_they_read() {
+    let dir = Dir::new(Network::Testnet);
+    let fake = |block: &Vec<u8>| framed(Network::Testnet, 2_000_000, &[&block[..80], &[1]].concat());
+    let fakes: Vec<u8> = testnet3().blocks[..2000].iter().flat_map(fake).collect();
+    for filler in [Piece::Bytes(vec![7; 2_900_000]), Piece::Zeros(2_900_000)] {
+        let len = dir.blk(0, &[Piece::Bytes(fakes.clone()), filler]).len() as u64;
+        let files = dir.open();
+        // Of the last one the body is looked at.
+        assert!(found(&files.walk(0, None).unwrap()) == hashes(&testnet3().blocks[..1999]));
+        assert!(files.bulk_bytes() < 3 * len, "{} of {len} bytes read", files.bulk_bytes());
+    }
+}
+
+/// Small blocks behind garbage are read in windows like any others.
+#[test]
+fn hops_that_lead_on_take_few_reads() {
+    let dir = Dir::new(Network::Testnet);
+    let len = dir.blk(0, &[vec![Piece::Bytes(vec![1; 50])], blocks(&testnet3().blocks)].concat()).len() as u64;
+    let files = dir.open();
+    assert_eq!(files.walk(0, None).unwrap().records.len(), testnet3().blocks.len());
+    assert!(files.bulk_reads() <= 40 && files.bulk_bytes() < 2 * len, "{} reads", files.bulk_reads());
+}
+
+/// The same block thousands of times: the first few are kept, and a file that grows behind the others goes on there.
+#[test]
+fn a_few_copies_of_a_block_are_kept() {
+    let real = &regtest().blocks;
+    let dir = Dir::regtest();
+    let framed = framed(Network::Regtest, u32::try_from(real[3].len()).unwrap(), &real[3]);
+    let copies = Piece::Bytes(framed.repeat(40_000));
+    let mut pieces = [blocks(&real[..2]), vec![copies]].concat();
+    let len = dir.blk(0, &pieces).len();
+    let files = dir.open();
+    let known = files.walk(0, None).unwrap();
+    assert_eq!(found(&known), hashes(real[..2].iter().chain([&real[3]; 4])));
+    assert_eq!(known.end as usize, len);
+    assert!(files.bulk_bytes() < 2 * len as u64, "{} of {len} bytes read", files.bulk_bytes());
+    assert_eq!(files.walk(0, Some(&known)).unwrap(), known);
+    let last = framed.len() / 2;
+    pieces.extend([Piece::Bytes(framed[..last].to_vec()), Piece::Zeros(5000)]);
+    dir.blk(0, &pieces);
+    let writing = files.walk(0, Some(&known)).unwrap();
+    assert_eq!((&writing.records, writing.end), (&known.records, known.end));
+    pieces.truncate(3);
+    pieces.extend(blocks(&real[4..6]));
+    dir.blk(0, &pieces);
+    let grown = files.walk(0, Some(&known)).unwrap();
+    assert_eq!(found(&grown), hashes(real[..2].iter().chain([&real[3]; 4]).chain(&real[4..6])));
+    assert_eq!(grown, files.walk(0, None).unwrap());
+}
+
+/// Framings that lie in each other, each a megabyte that looks like the next block's undo: given up after a while.
+#[test]
+fn undo_that_is_framed_over_and_over_is_given_up() {
+    let dir = Dir::regtest();
+    let first = mine(hash(&regtest().blocks[206]), 1, &[spend(1, 1)]);
+    let second = mine(hash(&first), 2, &[spend(1, 2)]);
+    dir.blk(0, &blocks([&first, &second]));
+    let fakes = framed(Network::Regtest, 1_000_000, &[1; 11]).repeat(4000);
+    let undo = undo(hash(&regtest().blocks[206]), &[1], 1, Some(9));
+    dir.rev(0, &[undos([&undo]), vec![Piece::Bytes(fakes), Piece::Bytes(vec![7; 1_100_000])]].concat());
+    let files = dir.open();
+    let paired = files.pair(&files.walk(0, None).unwrap()).unwrap();
+    assert_eq!(paired.records.len(), 1);
+    assert!(files.bulk_bytes() < 1 << 30, "{} bytes read", files.bulk_bytes());
+}
+
 /// A remembered record may claim anything: the file's length is asked before memory is.
 #[test]
 fn a_remembered_size_allocates_nothing_that_the_file_does_not_have() {

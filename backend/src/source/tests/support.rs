@@ -143,7 +143,7 @@ impl Dir {
         dir
     }
 
-    fn write_key(&self, key: Option<[u8; 8]>) {
+    pub(super) fn write_key(&self, key: Option<[u8; 8]>) {
         let path = self.blocks().join("xor.dat");
         match key {
             Some(key) => fs::write(path, key).unwrap(),

@@ -81,3 +81,17 @@ fn a_change_is_not_told_for_ever() {
     watcher.wait(Duration::from_millis(300)).unwrap();
     assert!(watcher.wait(Duration::from_millis(1200)).unwrap().is_empty());
 }
+
+/// Events that nobody takes are not kept for ever; that there were more of them is not forgotten.
+#[test]
+fn events_without_room_tell_that_anything_may_have_changed() {
+    let dir = four_files();
+    let mut watcher = Watcher::new(&dir.blocks()).unwrap();
+    for _ in 0..1500 {
+        append(&dir.path("blk", 3), &[1]);
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    told(&mut watcher, |changed| changed.any);
+    append(&dir.path("rev", 2), &[1]);
+    told(&mut watcher, |changed| !changed.any && changed.files.contains(&2));
+}
