@@ -86,3 +86,66 @@ fn unlocks(input: &InputView<'_>, witness: Option<&[u8]>, script: PrevoutScript<
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::blockdata::constants::genesis_block;
+    use bitcoin::consensus::serialize;
+    use bitcoin::script::Builder;
+    use bitcoin::{Amount, Network, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, transaction};
+
+    use super::*;
+
+    /// A block whose second transaction spends one output, shows `shown`, and pays `paid` satoshis.
+    fn block(vout: u32, shown: [u8; 33], paid: u64) -> Vec<u8> {
+        let mut block = genesis_block(Network::Regtest);
+        let input = TxIn {
+            previous_output: OutPoint { txid: block.txdata[0].compute_txid(), vout },
+            script_sig: Builder::new().push_slice(shown).into_script(),
+            sequence: Sequence::MAX,
+            witness: Witness::new(),
+        };
+        block.txdata.push(Transaction {
+            version: transaction::Version::TWO,
+            lock_time: bitcoin::absolute::LockTime::ZERO,
+            input: vec![input],
+            output: vec![TxOut { value: Amount::from_sat(paid), script_pubkey: ScriptBuf::new() }],
+        });
+        serialize(&block)
+    }
+
+    /// Undo of one input that spent 50 BTC, locked with the hash of `key`.
+    fn undo(key: [u8; 33]) -> Vec<u8> {
+        let hash = hash160::Hash::hash(&key);
+        [&[1, 1, 2, 0, 0x32, 0][..], hash.as_byte_array()].concat()
+    }
+
+    /// Which of these siblings an undo record may belong to.
+    #[track_caller]
+    fn check(siblings: &[Vec<u8>], undo: &[u8], expect: &[usize]) {
+        let undo = PrevoutsView::from_undo(undo).unwrap();
+        let siblings =
+            siblings.iter().enumerate().filter_map(|(index, block)| Sibling::new(index, block, &undo).unwrap());
+        let found: Vec<_> = likeliest(siblings.collect()).iter().map(|sibling| sibling.index).collect();
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn the_one_that_shows_what_the_script_asks_for() {
+        let siblings = [block(0, [2; 33], 5), block(1, [3; 33], 5)];
+        check(&siblings, &undo([2; 33]), &[0]);
+        check(&siblings, &undo([3; 33]), &[1]);
+    }
+
+    #[test]
+    fn the_one_that_can_pay_what_it_pays() {
+        let siblings = [block(0, [2; 33], 5_000_000_001), block(1, [2; 33], 5_000_000_000)];
+        check(&siblings, &undo([2; 33]), &[1]);
+    }
+
+    #[test]
+    fn all_of_them_where_none_is_likelier() {
+        check(&[block(0, [2; 33], 5), block(1, [2; 33], 5)], &undo([2; 33]), &[0, 1]);
+        check(&[block(0, [2; 33], 5), block(1, [3; 33], 5)], &undo([4; 33]), &[0, 1]);
+    }
+}
