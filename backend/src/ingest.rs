@@ -52,6 +52,8 @@ pub struct Ingest {
     seen: BTreeMap<u32, ListedFile>,
     /// Files of which a stamp was too young at the last look to tell the next change: they are read again until it is.
     unsettled: BTreeSet<u32>,
+    /// Why the last look at the directory failed; lifted by one that does not.
+    failed: Option<String>,
     /// Files that could not be walked, and why.
     unread: BTreeMap<u32, String>,
     /// Files whose undo could not be paired with them, and why.
@@ -78,6 +80,7 @@ impl Ingest {
             report,
             seen: BTreeMap::new(),
             unsettled: BTreeSet::new(),
+            failed: None,
             unread: BTreeMap::new(),
             unpaired: BTreeMap::new(),
             retry_at: None,
@@ -91,14 +94,13 @@ impl Ingest {
         let mut watcher = None;
         let mut recalled = false;
         while !stop.load(Ordering::Relaxed) {
-            let outcome = self.step(&mut watcher, &mut recalled, stop);
-            let unread = self.unread.values().next().cloned();
-            let source = outcome.as_ref().err().map(SourceError::to_string).or(unread);
-            self.report.warn(Subject::Source, source);
-            self.report.warn(Subject::Undo, self.unpaired.values().next().cloned());
-            if outcome.is_err() {
+            if let Err(error) = self.step(&mut watcher, &mut recalled, stop) {
+                self.failed = Some(error.to_string());
                 std::thread::sleep(WAKE_UP);
             }
+            let source = self.failed.as_ref().or(self.unread.values().next()).cloned();
+            self.report.warn(Subject::Source, source);
+            self.report.warn(Subject::Undo, self.unpaired.values().next().cloned());
         }
         self.commit(true);
     }
@@ -127,6 +129,7 @@ impl Ingest {
             self.retry_at = Some(Instant::now() + RETRY);
             self.follow_key()?;
             self.catch_up(stop)?;
+            self.failed = None;
             if self.unread.is_empty() && self.unpaired.is_empty() {
                 self.retry_at = None;
             }
