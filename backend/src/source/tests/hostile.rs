@@ -131,16 +131,16 @@ fn a_few_copies_of_a_block_are_kept() {
     assert_eq!(grown, files.walk(0, None).unwrap());
 }
 
-/// Framings that lie in each other, each a megabyte that looks like the next block's undo: given up after a while.
+/// Framings that lie in each other, each two megabytes that look like the next block's undo: given up after a while.
 #[test]
 fn undo_that_is_framed_over_and_over_is_given_up() {
     let dir = Dir::regtest();
     let first = mine(hash(&regtest().blocks[206]), 1, &[spend(1, 1)]);
     let second = mine(hash(&first), 2, &[spend(1, 2)]);
     dir.blk(0, &blocks([&first, &second]));
-    let fakes = framed(Network::Regtest, 1_000_000, &[1; 11]).repeat(4000);
+    let fakes = framed(Network::Regtest, 2_000_000, &[1; 11]).repeat(1200);
     let undo = undo(hash(&regtest().blocks[206]), &[1], 1, Some(9));
-    dir.rev(0, &[undos([&undo]), vec![Piece::Bytes(fakes), Piece::Bytes(vec![7; 1_100_000])]].concat());
+    dir.rev(0, &[undos([&undo]), vec![Piece::Bytes(fakes), Piece::Bytes(vec![7; 2_100_000])]].concat());
     let files = dir.open();
     let paired = files.pair(&files.walk(0, None).unwrap()).unwrap();
     assert_eq!(paired.records.len(), 1);
