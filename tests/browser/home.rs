@@ -26,7 +26,7 @@ fn the_newest_blocks_are_listed_and_older_ones_follow_by_scrolling() {
     let tip = server.facts(TIP);
     assert_eq!(page.attr(&test("block-row"), "data-hash"), tip.hash.to_string());
     page.until_text(&test("tip"), "2,016");
-    page.until_text(&test("server"), "1 block file read");
+    page.until_text(&test("server"), "file read");
 
     // Sixty blocks come with one request: these are beyond the first.
     let script = "window.scrollTo(0, document.body.scrollHeight)";
