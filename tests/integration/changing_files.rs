@@ -189,7 +189,11 @@ fn the_last_block_fills_the_file_and_is_not_whole() {
     assert_eq!(response.header("cache-control"), Some("no-store"));
     assert_eq!(server.tip().unwrap().hash, hash_of(&blocks[before]));
     directory.write_pair(0, &blocks, &records);
-    until_true("the block is whole", || server.get(&path).status == 200);
+    // What could not be had a moment ago may be told so for a moment more.
+    until_true("the block and its undo are whole", || {
+        let response = server.get(&path);
+        response.status == 200 && Payload::decode(&response.body).unwrap().absence.is_none()
+    });
     all_agree(&server, &kernel);
 }
 
