@@ -69,15 +69,24 @@ impl App {
         let chain = Arc::new(RwLock::new(Chain::new(datadir.network)));
         let undo = Arc::new(UndoMap::new(files.clone(), chain.clone()));
         let report = Arc::new(Report::default());
-        let source = format!("Bitcoin Core's block files in {}", datadir.blocks_dir.display());
-        let about = About { magic: datadir.magic, source, demo: options.demo };
+        let follower = Arc::new(());
+        let about = About {
+            magic: datadir.magic,
+            source: "block files of Bitcoin Core".to_owned(),
+            demo: options.demo,
+            follower: Arc::downgrade(&follower),
+        };
         let map = (chain.clone(), undo.clone());
         let explorer =
             Explorer::new(files.clone(), map.clone(), report.clone(), summaries.clone(), about, options.cache_bytes);
         let statistician = Statistician::new(files.clone(), map, summaries, report.statistics());
         let ingest = Ingest::new(files, (chain, undo), report, index);
         let mut app = Self { explorer: Arc::new(explorer), datadir, stop: Arc::default(), threads: Vec::new() };
-        app.spawn("ingest", move |stop| ingest.run(stop))?;
+        app.spawn("ingest", move |stop| {
+            // Dropped when the thread ends, by a panic too.
+            let _follower = follower;
+            ingest.run(stop);
+        })?;
         app.spawn("statistics", move |stop| statistician.run(stop))?;
         Ok(app)
     }

@@ -5,12 +5,16 @@
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{any, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
 mod blocks;
+mod descriptors;
 mod error;
+mod extract;
 mod guard;
+mod pace;
+mod ranges;
 mod respond;
 mod rest;
 mod server;
@@ -21,6 +25,11 @@ mod status;
 mod transactions;
 mod web_app;
 
+#[cfg(test)]
+mod tests;
+
+pub use descriptors::raise_limit;
+pub use guard::host_name;
 pub use server::{Limits, serve};
 pub use state::{Access, AppState};
 
@@ -37,10 +46,14 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/tip", get(blocks::tip))
         .route("/api/v1/status", get(status::status))
         .route("/healthz", get(status::health))
-        .route("/api/{*rest}", get(error::no_such_route))
-        .route("/rest/", get(rest::rest))
-        .route("/rest/{*rest}", get(rest::rest))
-        .fallback(get(web_app::file))
+        .route("/api", any(error::no_such_route))
+        .route("/api/", any(error::no_such_route))
+        .route("/api/{*rest}", any(error::no_such_route))
+        .route("/rest", any(rest::rest))
+        .route("/rest/", any(rest::rest))
+        .route("/rest/{*rest}", any(rest::rest))
+        .method_not_allowed_fallback(error::no_such_method)
+        .fallback_service(get(web_app::file).fallback(error::no_such_method).with_state(()))
         .layer(from_fn_with_state(state.clone(), guard::guard))
         .layer(CatchPanicLayer::custom(error::panicked))
         .with_state(state)

@@ -4,13 +4,12 @@
 //! checksum here, once for each body in memory) before anybody gets to see it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bitcoin::BlockHash;
-use bitcoin::p2p::Magic;
 use bytes::Bytes;
 use hindsight_shared::Height;
-use hindsight_shared::api::{BlockFacts, HeightFrom, HeightRange, Status};
-use hindsight_shared::network::NetworkExt;
+use hindsight_shared::api::{BlockFacts, HeightFrom};
 use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts};
 use hindsight_shared::search::BlockId;
 use parking_lot::RwLock;
@@ -21,11 +20,14 @@ use crate::ingest::Report;
 use crate::source::BlockSource;
 use crate::undo::UndoMap;
 
+mod absence;
 mod bodies;
 mod error;
 mod headers;
 mod memory;
+mod recent;
 mod stats;
+mod status;
 mod transaction;
 
 use bodies::Bodies;
@@ -33,18 +35,14 @@ pub use bodies::Body;
 pub use error::QueryError;
 pub use headers::HeaderFacts;
 pub use stats::BlockStats;
+pub use status::About;
 pub use transaction::{TxAnswer, TxInBlock};
 
-/// What the explorer says of itself in [`Status`].
-#[derive(Clone, Debug)]
-pub struct About {
-    /// The network's magic.
-    pub magic: Magic,
-    /// Where the blocks come from, in words.
-    pub source: String,
-    /// Whether this is the demo chain.
-    pub demo: bool,
-}
+/// How often a range asks for a block again while memory is short, before it gives up.
+const ASKED_AGAIN: u32 = 5;
+
+/// How long it waits each time, besides the patience that memory has of its own.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Answers questions from many threads at once.
 #[derive(Debug)]
@@ -106,37 +104,6 @@ impl Explorer {
         nodes.map(|node| facts(&chain, node)).collect()
     }
 
-    /// How the server is doing.
-    pub fn status(&self) -> Status {
-        let chain = self.chain.read();
-        let ranges =
-            chain.best().segments().iter().map(|segment| HeightRange { from: segment.from(), to: segment.to() });
-        Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            network: chain.network().chain_name().to_owned(),
-            magic: self.about.magic.to_string(),
-            source: self.about.source.clone(),
-            demo: self.about.demo,
-            tip: chain.tip().map(|tip| facts(&chain, tip)),
-            tied_with: chain.best().tied(),
-            ranges: ranges.collect(),
-            progress: self.report.progress(),
-            unknown: [
-                "blocks that the node was told to reject or to prefer (invalidateblock, preciousblock)",
-                "headers whose blocks the node has not received",
-                "unconfirmed transactions and peers",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            warnings: self.report.warnings(),
-        }
-    }
-
-    /// Whether the blocks directory can be read.
-    pub fn reads_source(&self) -> bool {
-        self.report.reads_source()
-    }
-
     /// The block's payload if all of it is in memory: never waits for a disk.
     ///
     /// # Errors
@@ -161,12 +128,15 @@ impl Explorer {
     /// # Errors
     /// None that concern a single block: only what makes going on pointless.
     pub fn payload_or_gap(&self, height: Height) -> Result<[Bytes; 3], QueryError> {
-        let absence = match self.payload(BlockId::Height(height)) {
+        let absence = match self.patiently(|| self.payload(BlockId::Height(height))) {
             Ok(payload) => return Ok(payload.parts),
             Err(QueryError::NotFound(_) | QueryError::Pruned(_)) => Absence::Pruned,
-            Err(QueryError::BeingWritten(_)) => Absence::NotReadYet,
-            Err(QueryError::Damaged { .. }) => Absence::Damaged,
-            Err(error) => return Err(error),
+            Err(QueryError::NotReadYet(..) | QueryError::BeingWritten(_)) => Absence::NotReadYet,
+            Err(QueryError::Busy) => return Err(QueryError::Busy),
+            Err(error) => {
+                tracing::warn!(%height, %error, "a block of a range is left out");
+                Absence::Damaged
+            }
         };
         let gap = Payload {
             network: self.about.magic,
@@ -177,6 +147,17 @@ impl Explorer {
             block: &[],
         };
         Ok([Bytes::copy_from_slice(&gap.prefix()?), Bytes::new(), Bytes::new()])
+    }
+
+    /// Asks again, a few times, where there was no room in memory for the answer.
+    fn patiently<T>(&self, mut question: impl FnMut() -> Result<T, QueryError>) -> Result<T, QueryError> {
+        for _ in 0..ASKED_AGAIN {
+            match question() {
+                Err(QueryError::Busy) => std::thread::sleep(PAUSE),
+                answer => return answer,
+            }
+        }
+        question()
     }
 
     /// The block in consensus serialization with witnesses.

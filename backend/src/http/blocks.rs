@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -13,6 +13,7 @@ use hindsight_shared::search::BlockId;
 use serde::Deserialize;
 
 use super::error::HttpError;
+use super::extract::{Parameters, Steps};
 use super::respond::{Caching, Parts, bytes};
 use super::state::AppState;
 use crate::query::BlockPayload;
@@ -23,7 +24,7 @@ const MOST_LISTED: u32 = 100;
 /// `GET /api/v1/block/{hash|height}/payload`
 pub async fn payload(
     State(state): State<AppState>,
-    Path(id): Path<String>,
+    Steps(id): Steps<String>,
     headers: HeaderMap,
 ) -> Result<Response, HttpError> {
     let id: BlockId = id.parse()?;
@@ -51,7 +52,7 @@ fn payload_response(headers: &HeaderMap, id: BlockId, payload: BlockPayload) -> 
 /// taken, so that a slow reader holds one block and one that leaves costs nothing more.
 pub async fn range(
     State(state): State<AppState>,
-    Path((from, to)): Path<(String, String)>,
+    Steps((from, to)): Steps<(String, String)>,
 ) -> Result<Response, HttpError> {
     let (from, to) = (height(&from)?, height(&to)?);
     if from > to {
@@ -67,7 +68,10 @@ pub async fn range(
         async move { state.ask(move |explorer| explorer.payload_or_gap(Height(height))).await }
     });
     // An error in mid-stream can only be told by ending without the end that chunked coding has.
-    let payloads = payloads.map_err(|error| std::io::Error::other(error.into_parts().1));
+    let payloads = payloads.map_err(move |error| {
+        tracing::warn!(%error, %from, %to, "a range of blocks ends early");
+        std::io::Error::other(error)
+    });
     let parts = payloads.map_ok(|parts| stream::iter(parts.into_iter().filter(|part| !part.is_empty())));
     let frames = parts.map_ok(|parts| parts.map(Ok::<_, std::io::Error>)).try_flatten();
     let mut response = Body::from_stream(frames).into_response();
@@ -85,7 +89,7 @@ fn height(text: &str) -> Result<Height, HttpError> {
 }
 
 /// `GET /api/v1/block/{hash|height}`
-pub async fn facts(State(state): State<AppState>, Path(id): Path<String>) -> Result<Response, HttpError> {
+pub async fn facts(State(state): State<AppState>, Steps(id): Steps<String>) -> Result<Response, HttpError> {
     Ok(fresh(state.explorer.block(id.parse()?)?))
 }
 
@@ -118,7 +122,10 @@ impl ListQuery {
 }
 
 /// `GET /api/v1/blocks?from=&count=`: newest first.
-pub async fn list(State(state): State<AppState>, Query(query): Query<ListQuery>) -> Result<Response, HttpError> {
+pub async fn list(
+    State(state): State<AppState>,
+    Parameters(query): Parameters<ListQuery>,
+) -> Result<Response, HttpError> {
     let (from, count) = query.parse(MOST_LISTED)?;
     let blocks: Vec<BlockFacts> = state.explorer.blocks(from, count);
     Ok(fresh(blocks))

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::Display;
 
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use hindsight_shared::api::ErrorBody;
 use hindsight_shared::search::NotABlockId;
@@ -20,26 +20,35 @@ pub struct HttpError {
 }
 
 impl HttpError {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), retry_after: None }
+    }
+
     /// The request itself is wrong: 400.
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self { status: StatusCode::BAD_REQUEST, message: message.into(), retry_after: None }
+        Self::new(StatusCode::BAD_REQUEST, message)
     }
 
     /// There is no such thing: 404.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self { status: StatusCode::NOT_FOUND, message: message.into(), retry_after: None }
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    /// The answer has no such bytes: 416.
+    pub fn no_such_range(size: u64) -> Self {
+        Self::new(StatusCode::RANGE_NOT_SATISFIABLE, format!("there are {size} bytes, and none of them in the range"))
+    }
+
+    /// The request's head is longer than anything that can be meant: 414 or 431.
+    pub fn too_long(what: &str, most: usize) -> Self {
+        let status = if what == "URL" { StatusCode::URI_TOO_LONG } else { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE };
+        Self::new(status, format!("the {what} may take {most} bytes"))
     }
 
     /// Something of ours failed: 500. The cause is logged, not shown.
     pub fn internal(cause: &dyn Display) -> Self {
         tracing::error!("{cause}");
-        let message = "the server failed; its log says why".to_owned();
-        Self { status: StatusCode::INTERNAL_SERVER_ERROR, message, retry_after: None }
-    }
-
-    /// The status and the sentence.
-    pub fn into_parts(self) -> (StatusCode, String) {
-        (self.status, self.message)
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed; its log says why")
     }
 }
 
@@ -53,7 +62,7 @@ impl From<QueryError> for HttpError {
             QueryError::Pruned(_) => (StatusCode::GONE, None),
             QueryError::NotReadYet(..) => (StatusCode::SERVICE_UNAVAILABLE, Some(5)),
             QueryError::BeingWritten(_) | QueryError::Busy => (StatusCode::SERVICE_UNAVAILABLE, Some(1)),
-            QueryError::Damaged { .. } => (StatusCode::INTERNAL_SERVER_ERROR, None),
+            QueryError::Damaged { .. } | QueryError::Failed => (StatusCode::INTERNAL_SERVER_ERROR, None),
             QueryError::Source(cause) => return Self::internal(cause),
             QueryError::Decode(cause) => return Self::internal(cause),
             QueryError::Index(cause) => return Self::internal(cause),
@@ -85,6 +94,12 @@ impl IntoResponse for HttpError {
 pub async fn no_such_route(uri: Uri) -> HttpError {
     let path: String = uri.path().chars().take(200).collect();
     HttpError::not_found(format!("there is no {path} here: see the readme for the routes"))
+}
+
+/// What is only read is only asked for.
+pub async fn no_such_method(method: Method) -> HttpError {
+    let method: String = method.as_str().chars().take(20).collect();
+    HttpError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{method} has no meaning here: ask with GET or HEAD"))
 }
 
 /// A handler that panicked is a defect: the connection gets an answer and the log gets the cause.

@@ -18,10 +18,20 @@ use super::state::{Access, AppState};
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; \
                       img-src 'self' data:; connect-src 'self'; base-uri 'self'; frame-ancestors 'none'; form-action 'none'";
 
-/// Refuses foreign names, and adds the security headers and those of CORS.
-pub async fn guard(State(state): State<AppState>, request: Request, next: Next) -> Response {
+/// Bytes of a URL, and of all headers together, that are answered. What is much longer is refused by the server before
+/// it gets here, without a word.
+pub const MOST_HEAD_BYTES: usize = 8 << 10;
+
+/// Refuses foreign names and endless heads, and adds the security headers and those of CORS.
+pub async fn guard(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let open = state.access.cors || is_hash_addressed(request.uri().path());
-    let mut response = if let Some(host) = foreign_host(&state.access, &request) {
+    if request.method() != Method::GET {
+        // Ranges are defined for GET alone.
+        request.headers_mut().remove(header::RANGE);
+    }
+    let mut response = if let Some(part) = endless(&request) {
+        HttpError::too_long(part, MOST_HEAD_BYTES).into_response()
+    } else if let Some(host) = foreign_host(&state.access, &request) {
         HttpError::bad_request(format!(
             "this server does not answer to the name '{host}': start it with --host {host} if that is its name"
         ))
@@ -35,6 +45,20 @@ pub async fn guard(State(state): State<AppState>, request: Request, next: Next) 
     response
 }
 
+/// The part of a request's head that is too long.
+fn endless(request: &Request) -> Option<&'static str> {
+    let url = request.uri().path_and_query().map_or(0, |url| url.as_str().len());
+    let headers: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    (url > MOST_HEAD_BYTES).then_some("URL").or_else(|| (headers > MOST_HEAD_BYTES).then_some("headers"))
+}
+
+/// A name that a server may be given: in lower case and without a port; `None` where there is no name in it.
+pub fn host_name(text: &str) -> Option<String> {
+    let name = without_port(text.trim()).to_ascii_lowercase();
+    let plain = !name.is_empty() && !name.contains(|char: char| char.is_whitespace() || "/:@".contains(char));
+    plain.then_some(name)
+}
+
 /// The `Host` of a request that is neither an address, `localhost`, nor a given name.
 fn foreign_host(access: &Access, request: &Request) -> Option<String> {
     let host = match request.headers().get(header::HOST) {
@@ -43,7 +67,7 @@ fn foreign_host(access: &Access, request: &Request) -> Option<String> {
         None => request.uri().authority()?.to_string(),
     };
     let name = without_port(&host).to_ascii_lowercase();
-    let known = name == "localhost" || is_address(&name) || access.hosts.contains(&name);
+    let known = name == "localhost" || is_address(&name) || (!name.is_empty() && access.hosts.contains(&name));
     (!known).then(|| name.chars().take(100).collect())
 }
 
@@ -66,7 +90,8 @@ fn is_address(name: &str) -> bool {
 fn is_hash_addressed(path: &str) -> bool {
     let mut steps = path.trim_start_matches('/').split('/');
     match (steps.next(), steps.next(), steps.next(), steps.next(), steps.next(), steps.next()) {
-        (Some("rest"), Some("block" | "spenttxouts"), Some(_), None, ..) => true,
+        (Some("rest"), Some("block" | "blockpart" | "spenttxouts"), Some(_), None, ..)
+        | (Some("rest"), Some("block"), Some("notxdetails"), Some(_), None, _) => true,
         (Some("api"), Some("v1"), Some("block"), Some(id), Some("payload"), None)
         | (Some("api"), Some("v1"), Some("block"), Some(id), Some("tx"), Some(_)) => id.len() == 64,
         _ => false,
@@ -76,7 +101,7 @@ fn is_hash_addressed(path: &str) -> bool {
 fn preflight() -> Response {
     let allowed = [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD"),
-        (header::ACCESS_CONTROL_ALLOW_HEADERS, "If-None-Match, Range"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "If-None-Match, If-Range, Range"),
         (header::ACCESS_CONTROL_MAX_AGE, "86400"),
     ];
     (StatusCode::NO_CONTENT, allowed).into_response()
@@ -92,7 +117,7 @@ fn add_headers(headers: &mut HeaderMap, open: bool) {
     add(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
     if open {
         add(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
-        add(header::ACCESS_CONTROL_EXPOSE_HEADERS, "ETag, Content-Length");
+        add(header::ACCESS_CONTROL_EXPOSE_HEADERS, "Accept-Ranges, Content-Length, Content-Range, ETag");
         add(HeaderName::from_static("cross-origin-resource-policy"), "cross-origin");
     } else {
         add(HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
@@ -105,7 +130,7 @@ mod tests {
 
     #[track_caller]
     fn check(host: &str, allowed: bool) {
-        let access = Access { hosts: vec!["explorer.example".into()], ..Access::default() };
+        let access = Access { hosts: vec!["explorer.example".into(), String::new()], ..Access::default() };
         let mut request = Request::new(axum::body::Body::empty());
         request.headers_mut().insert(header::HOST, HeaderValue::from_bytes(host.as_bytes()).unwrap());
         assert_eq!(foreign_host(&access, &request).is_none(), allowed, "{host}");
@@ -136,6 +161,15 @@ mod tests {
             "explorer.example.evil",
         ] {
             check(host, false);
+        }
+    }
+
+    #[test]
+    fn configured_names_are_taken_with_and_without_a_port() {
+        assert_eq!(host_name("Explorer.Example:443").as_deref(), Some("explorer.example"));
+        assert_eq!(host_name(" abc.onion ").as_deref(), Some("abc.onion"));
+        for wrong in ["", " ", ":443", "https://explorer.example", "a b", "name/path", "me@name"] {
+            assert_eq!(host_name(wrong), None, "{wrong}");
         }
     }
 

@@ -2,13 +2,18 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, HttpBody};
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
+
+use super::error::HttpError;
+use super::ranges::{self, Wanted};
 
 /// How long an answer may be kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,7 +71,7 @@ impl HttpBody for Parts {
     }
 }
 
-/// Answers with bytes, or with 304 where the client has them already.
+/// Answers with bytes, with some of them where a range was asked for, or with 304 where the client has them already.
 pub fn bytes(
     request: &HeaderMap,
     media_type: &'static str,
@@ -75,19 +80,56 @@ pub fn bytes(
     caching: Caching,
 ) -> Response<Body> {
     let etag = format!("\"{tag}\"");
-    let known = has_already(request, &etag);
-    let mut response = Response::new(if known { Body::empty() } else { Body::new(parts) });
-    if known {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-    }
+    let size = parts.size;
+    let mut response = if has_already(request, &etag) {
+        answer(StatusCode::NOT_MODIFIED, media_type, Body::empty())
+    } else {
+        match ranges::wanted(request, &etag, size) {
+            Wanted::Whole => answer(StatusCode::OK, media_type, Body::new(parts)),
+            Wanted::Ranges(ranges) => some(media_type, &Vec::from(parts.left), &ranges, size),
+            Wanted::Unsatisfiable => return no_such_range(size),
+        }
+    };
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching.header()));
     // A tag is made of hex digits and dashes.
     if let Ok(etag) = HeaderValue::try_from(etag) {
         headers.insert(header::ETAG, etag);
     }
     response
+}
+
+fn answer(status: StatusCode, media_type: &str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    set(&mut response, header::CONTENT_TYPE, media_type);
+    response
+}
+
+/// One range as it is, several in an envelope.
+fn some(media_type: &str, pieces: &[Bytes], ranges: &[Range<u64>], size: u64) -> Response<Body> {
+    if let [range] = ranges {
+        let body = Body::new(Parts::new(ranges::slice(pieces, range)));
+        let mut response = answer(StatusCode::PARTIAL_CONTENT, media_type, body);
+        set(&mut response, header::CONTENT_RANGE, &ranges::content_range(range, size));
+        return response;
+    }
+    let (body, envelope) = ranges::multipart(pieces, ranges, media_type);
+    answer(StatusCode::PARTIAL_CONTENT, &envelope, Body::new(Parts::new(body)))
+}
+
+fn no_such_range(size: u64) -> Response<Body> {
+    let mut response = HttpError::no_such_range(size).into_response();
+    set(&mut response, header::CONTENT_RANGE, &format!("bytes */{size}"));
+    response
+}
+
+/// Sets a header to a value of our own making.
+fn set(response: &mut Response<Body>, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        response.headers_mut().insert(name, value);
+    }
 }
 
 /// Whether `If-None-Match` names the tag (RFC 9110, weak comparison).

@@ -1,11 +1,11 @@
 //! Bitcoin Core's REST interface, byte for byte (`src/rest.cpp`, `src/httpserver.cpp`): its formats, errors and cache
-//! headers. Added to it: ETag, CORS, and a HEAD without a body.
+//! headers. Added to it: ETag, Range, CORS, and a HEAD without a body.
 //!
 //! Core compares the raw path with its prefixes in order and looks at the format last, so one dispatcher does the same
 //! here instead of the router, which would decode the path first.
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bitcoin::BlockHash;
 use bitcoin::hex::DisplayHex;
@@ -58,7 +58,11 @@ struct Asked<'a> {
 }
 
 /// Answers everything below `/rest/`.
-pub async fn rest(State(state): State<AppState>, uri: Uri, headers: HeaderMap) -> Response {
+pub async fn rest(State(state): State<AppState>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    // Core's handlers do not look at the method any further.
+    if ![Method::GET, Method::HEAD, Method::POST, Method::PUT].contains(&method) {
+        return nothing(StatusCode::METHOD_NOT_ALLOWED);
+    }
     let path = uri.path();
     let ask = |rest| Asked::new(&state, &headers, rest, uri.query().unwrap_or_default());
     let answer = if let Some(rest) = path.strip_prefix("/rest/block/notxdetails/") {
@@ -74,11 +78,15 @@ pub async fn rest(State(state): State<AppState>, uri: Uri, headers: HeaderMap) -
     } else if let Some(rest) = path.strip_prefix("/rest/blockhashbyheight/") {
         headers::block_hash_by_height(&ask(rest))
     } else {
-        // Core answers an unknown path with this and nothing else.
-        let headers = [(header::CONTENT_TYPE, "text/html; charset=ISO-8859-1"), (header::CACHE_CONTROL, "no-store")];
-        return (StatusCode::NOT_FOUND, headers).into_response();
+        return nothing(StatusCode::NOT_FOUND);
     };
     answer.unwrap_or_else(IntoResponse::into_response)
+}
+
+/// How Core refuses what it has no handler for.
+fn nothing(status: StatusCode) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/html; charset=ISO-8859-1"), (header::CACHE_CONTROL, "no-store")];
+    (status, headers).into_response()
 }
 
 impl<'a> Asked<'a> {
@@ -100,20 +108,13 @@ impl<'a> Asked<'a> {
         pairs.map(|(key, value)| (decode(key), value)).find(|(key, _)| key == name).map(|(_, value)| decode(value))
     }
 
-    /// Asks a question about a block on a blocking thread.
+    /// Asks a question about a block that may have to read files.
     async fn ask<T: Send + 'static>(
         &self,
         hash: BlockHash,
         question: impl FnOnce(&Explorer) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, RestError> {
-        let explorer = self.state.explorer.clone();
-        match tokio::task::spawn_blocking(move || question(&explorer)).await {
-            Ok(answer) => answer.map_err(|error| rest_error(hash, &error)),
-            Err(error) => {
-                tracing::error!(%error, "a question panicked");
-                Err(RestError(StatusCode::INTERNAL_SERVER_ERROR, "Internal error".to_owned()))
-            }
-        }
+        self.state.ask(question).await.map_err(|error| rest_error(hash, &error))
     }
 
     /// Bytes that cannot change, in the format asked for. JSON of them is `json`'s to refuse or give.
@@ -168,6 +169,7 @@ fn rest_error(hash: BlockHash, error: &QueryError) -> RestError {
             RestError(StatusCode::SERVICE_UNAVAILABLE, format!("Service temporarily unavailable: {error}"))
         }
         QueryError::NoUndo { .. } => RestError::not_found(format!("{hash} undo not available")),
+        QueryError::Failed => RestError(StatusCode::INTERNAL_SERVER_ERROR, "Internal error".to_owned()),
         QueryError::Damaged { .. } | QueryError::Source(_) | QueryError::Decode(_) | QueryError::Index(_) => {
             tracing::error!(%error, "a block could not be read");
             RestError(StatusCode::INTERNAL_SERVER_ERROR, format!("I/O error reading {hash}"))

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -17,8 +17,16 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_io_timeout::TimeoutStream;
 use tower::ServiceExt;
+
+use super::guard::MOST_HEAD_BYTES;
+use super::pace::{Pace, Paced};
+
+/// Descriptors that are left to the source, which keeps at most 256 files open, the index, and the rest.
+const OTHER_DESCRIPTORS: u64 = 300;
+
+/// A failure to take a connection is logged once in so long a time: it comes back until something ends.
+const LOG_AGAIN: Duration = Duration::from_secs(10);
 
 /// What connections may cost.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +35,11 @@ pub struct Limits {
     pub connections: usize,
     /// How long a request's head may take, and how long a connection may be idle.
     pub head: Duration,
-    /// How long a client may leave an answer unread.
+    /// How long a client may leave an answer unread …
     pub stalled: Duration,
-    /// Bytes of a request's head.
+    /// … and how much of it it has to take in that time: one byte now and then would hold a block in memory for days.
+    pub stalled_bytes: u64,
+    /// Bytes of a request's head, about.
     pub head_bytes: usize,
     /// How long open requests may take to end after the server was told to stop.
     pub farewell: Duration,
@@ -41,9 +51,19 @@ impl Default for Limits {
             connections: 2048,
             head: Duration::from_secs(15),
             stalled: Duration::from_secs(30),
-            head_bytes: 16 << 10,
+            stalled_bytes: 64 << 10,
+            head_bytes: 4 * MOST_HEAD_BYTES,
             farewell: Duration::from_secs(5),
         }
+    }
+}
+
+impl Limits {
+    /// The defaults, with as many connections as fit into a limit of `descriptors` beside the files that are read.
+    pub fn within(descriptors: u64) -> Self {
+        let defaults = Self::default();
+        let left = usize::try_from(descriptors.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX);
+        Self { connections: left.clamp(16, defaults.connections), ..defaults }
     }
 }
 
@@ -59,11 +79,12 @@ pub async fn serve(
 ) -> io::Result<()> {
     let connections = Arc::new(Semaphore::new(limits.connections));
     let graceful = GracefulShutdown::new();
+    let mut logged = None;
     tokio::pin!(stop);
     loop {
         tokio::select! {
             () = &mut stop => break,
-            (stream, permit) = accept(&listener, &connections) => {
+            (stream, permit) = accept(&listener, &connections, &mut logged) => {
                 drive(stream, permit, router.clone(), limits, &graceful);
             }
         }
@@ -73,7 +94,11 @@ pub async fn serve(
     Ok(())
 }
 
-async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
+async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+    logged: &mut Option<Instant>,
+) -> (TcpStream, Option<OwnedSemaphorePermit>) {
     // The semaphore is never closed, so a permit always comes.
     let permit = connections.clone().acquire_owned().await.ok();
     loop {
@@ -81,7 +106,10 @@ async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> (TcpStr
             Ok((stream, _)) => return (stream, permit),
             // Out of file descriptors, most likely: connections that end give some back.
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
+                if logged.is_none_or(|at| at.elapsed() >= LOG_AGAIN) {
+                    tracing::warn!(%error, "a connection could not be taken");
+                    *logged = Some(Instant::now());
+                }
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -96,14 +124,13 @@ fn drive(
     graceful: &GracefulShutdown,
 ) {
     let _ = stream.set_nodelay(true);
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(limits.stalled));
+    let stream = Paced::new(stream, Pace { wait: limits.stalled, bytes: limits.stalled_bytes });
     let service = TowerToHyperService::new(router.map_request(|request: Request<Incoming>| request.map(Body::new)));
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
         .max_buf_size(limits.head_bytes)
-        .serve_connection(TokioIo::new(Box::pin(stream)), service);
+        .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         if let Err(error) = connection.await {

@@ -6,8 +6,6 @@ use hindsight_shared::stats::core::UtxoOverhead;
 
 use crate::query::{Explorer, QueryError};
 
-use super::error::HttpError;
-
 /// What the operator has decided: who may ask, who may read the answers from another origin, whose definitions hold.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
@@ -29,13 +27,15 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// Asks a question that may have to read files.
+    /// Asks a question that may have to read files, on a thread that may wait for them.
     pub async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Explorer) -> Result<T, QueryError> + Send + 'static,
-    ) -> Result<T, HttpError> {
+    ) -> Result<T, QueryError> {
         let explorer = self.explorer.clone();
-        let answer = tokio::task::spawn_blocking(move || question(&explorer)).await;
-        answer.map_err(|error| HttpError::internal(&error))?.map_err(HttpError::from)
+        tokio::task::spawn_blocking(move || question(&explorer)).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "a question panicked");
+            Err(QueryError::Failed)
+        })
     }
 }

@@ -1,14 +1,16 @@
 //! Statistics of one block, as JSON or as the row that summaries are made of.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use bitcoin::hashes::{Hash, sha256};
 use hindsight_shared::search::BlockId;
 use hindsight_shared::stats::core::UtxoOverhead;
 use serde::Deserialize;
 
 use super::blocks::{ListQuery, fresh};
 use super::error::HttpError;
+use super::extract::{Parameters, Steps};
 use super::respond::{Caching, Parts, bytes};
 use super::state::AppState;
 use super::stats_json::stats_json;
@@ -29,8 +31,8 @@ pub struct StatsQuery {
 /// With `?core_compat=31` sizes of unspent outputs are counted as Core counted them up to release 31.
 pub async fn stats(
     State(state): State<AppState>,
-    Path(id): Path<String>,
-    Query(query): Query<StatsQuery>,
+    Steps(id): Steps<String>,
+    Parameters(query): Parameters<StatsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, HttpError> {
     let id: BlockId = id.parse()?;
@@ -44,11 +46,19 @@ pub async fn stats(
 }
 
 /// `GET /api/v1/blocks/summaries?from=&count=`: rows one after another, newest first.
-pub async fn summaries(State(state): State<AppState>, Query(query): Query<ListQuery>) -> Result<Response, HttpError> {
+pub async fn summaries(
+    State(state): State<AppState>,
+    Parameters(query): Parameters<ListQuery>,
+    headers: HeaderMap,
+) -> Result<Response, HttpError> {
     let (from, count) = query.parse(MOST_SUMMARIES)?;
-    let rows = state.ask(move |explorer| explorer.summaries(from, count)).await?;
-    let headers = [(header::CONTENT_TYPE, MEDIA_TYPE), (header::CACHE_CONTROL, "no-cache")];
-    Ok((headers, rows).into_response())
+    // Which rows there are says nothing about what is in them, so the tag is made of all of it.
+    let answer = state.ask(move |explorer| {
+        let rows = explorer.summaries(from, count)?;
+        Ok((sha256::Hash::hash(&rows).to_string(), rows))
+    });
+    let (tag, rows) = answer.await?;
+    Ok(bytes(&headers, MEDIA_TYPE, Parts::new([rows.into()]), &tag, Caching::Revalidate))
 }
 
 fn overhead(asked: Option<&str>, configured: UtxoOverhead) -> Result<UtxoOverhead, HttpError> {

@@ -12,11 +12,15 @@ pub async fn status(State(state): State<AppState>) -> Response {
     fresh(state.explorer.status())
 }
 
-/// `GET /healthz`: 200 while the blocks directory can be read, for whoever restarts services.
+/// `GET /healthz`: 200 while the blocks directory can be read and is followed, for whoever restarts services.
 pub async fn health(State(state): State<AppState>) -> Response {
-    let (status, text) = match state.explorer.reads_source() {
-        true => (StatusCode::OK, "ok\n"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "the blocks directory cannot be read: see api/v1/status\n"),
+    let unavailable = StatusCode::SERVICE_UNAVAILABLE;
+    let (status, text) = if !state.explorer.follows_source() {
+        (unavailable, "new blocks are no longer looked for: the server has to be started again\n")
+    } else if !state.explorer.reads_source() {
+        (unavailable, "the blocks directory cannot be read: see api/v1/status\n")
+    } else {
+        (StatusCode::OK, "ok\n")
     };
     (status, [(header::CACHE_CONTROL, "no-store")], text).into_response()
 }

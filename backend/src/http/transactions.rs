@@ -1,12 +1,13 @@
 //! One transaction of a block, with the outputs that it spends.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use hindsight_shared::search::BlockId;
 use hindsight_shared::tx_payload::MEDIA_TYPE;
 
 use super::error::HttpError;
+use super::extract::Steps;
 use super::respond::{Caching, Parts, bytes};
 use super::state::AppState;
 use crate::query::TxInBlock;
@@ -14,7 +15,7 @@ use crate::query::TxInBlock;
 /// `GET /api/v1/block/{hash|height}/tx/{index|txid}`
 pub async fn transaction(
     State(state): State<AppState>,
-    Path((id, tx)): Path<(String, String)>,
+    Steps((id, tx)): Steps<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, HttpError> {
     let id: BlockId = id.parse()?;

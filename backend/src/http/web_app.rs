@@ -16,7 +16,7 @@ struct Dist;
 /// What the build writes into the page's head and the server replaces.
 const BASE: &str = "<base href=\"/\">";
 
-/// Serves a file of the app, or the page that the app starts from.
+/// Serves a file of the app, or the page that the app starts from. Its methods are the router's business.
 pub async fn file(uri: Uri, request: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
     let last = path.rsplit('/').next().unwrap_or_default();
@@ -46,12 +46,20 @@ fn asset(path: &str, request: &HeaderMap) -> Option<Response> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(path)));
     headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-    // Trunk puts a hash of the content into every name.
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+    let caching = if names_its_content(path) { "public, max-age=31536000, immutable" } else { "no-cache" };
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
     if let Some(coding) = coding {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
     }
     Some(response)
+}
+
+/// Whether a hash of the content is in the file's name, as Trunk puts it there: `name-0123456789abcdef_bg.wasm`.
+fn names_its_content(path: &str) -> bool {
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let name = path.rsplit('/').next().unwrap_or_default();
+    // Trunk leaves leading zeros out.
+    name.split('-').skip(1).any(|text| (12..=16).contains(&text.bytes().take_while(|&byte| is_hex(byte)).count()))
 }
 
 fn page(path: &str) -> Response {
@@ -102,6 +110,28 @@ fn media_type(path: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_names_with_a_hash_last() {
+        for name in [
+            "app-0123456789abcdef.js",
+            "start-28d69f5bef0e323.js",
+            "hindsight-frontend-00aa11bb22cc33dd_bg.wasm",
+            "x/style-ffffffffffffffff.css",
+        ] {
+            assert!(names_its_content(name), "{name}");
+        }
+        for name in [
+            "favicon.svg",
+            "app-0123.js",
+            "decade-face.js",
+            "start-28d69f5bef0e323f0.js",
+            "dir-0123456789abcdef/icon.png",
+            "a-0123456789abcdef0.js",
+        ] {
+            assert!(!names_its_content(name), "{name}");
+        }
+    }
 
     #[test]
     fn the_base_leads_back_to_the_root() {

@@ -1,7 +1,7 @@
 //! Blocks and their undo as bytes: read by position, checked once, kept while they are asked for.
 //!
 //! Only whole bodies are kept (block and undo both there and both checked), so that nothing kept can become wrong; what
-//! is being written, damaged or without undo is looked at anew every time. Several readers of one block wait for one
+//! is being written, damaged or without undo is looked at anew, though not more than once in a moment. Several readers of one block wait for one
 //! read. The spent outputs in the form of Core's REST are kept beside them: unpacking an undo record takes many times
 //! what sending it does.
 
@@ -11,20 +11,25 @@ use bitcoin::BlockHash;
 use bytes::Bytes;
 use hindsight_shared::block::BlockView;
 use hindsight_shared::payload::{Absence, Prevouts, same_counts, split_checksum};
-use hindsight_shared::prevouts::PrevoutsView;
+use hindsight_shared::prevouts::{CHECKSUM_SIZE, PrevoutsView};
 use hindsight_shared::verify::check_whole;
 use parking_lot::RwLock;
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use super::QueryError;
 use super::memory::Memory;
+use super::recent::Recent;
 use crate::chain::{Chain, Node};
-use crate::source::{BlockRecord, BlockSource, SourceError, UndoRecord};
+use crate::source::{BlockRecord, BlockSource, SourceError};
 use crate::undo::UndoMap;
 
 /// Memory for bodies that are still being sent after they have left the cache.
 const BEING_SENT: u64 = 256 << 20;
+
+/// A cache is split into equal shards, for threads not to wait for each other, and what does not fit into its shard is
+/// not kept: a full block with its undo has to fit several times.
+const SHARD: u64 = 32 << 20;
 
 /// A checked block and its undo.
 #[derive(Clone, Debug)]
@@ -62,18 +67,13 @@ impl Weighter<BlockHash, Bytes> for ByBytes {
 /// Reads bodies and keeps the whole ones.
 #[derive(Debug)]
 pub struct Bodies {
-    source: Arc<dyn BlockSource>,
-    chain: Arc<RwLock<Chain>>,
-    undo: Arc<UndoMap>,
+    pub(super) source: Arc<dyn BlockSource>,
+    pub(super) chain: Arc<RwLock<Chain>>,
+    pub(super) undo: Arc<UndoMap>,
     cache: Cache<BlockHash, Body, ByBytes>,
     spent_txouts: Cache<BlockHash, Bytes, ByBytes>,
+    not_kept: Recent<Result<Body, QueryError>>,
     memory: Arc<Memory>,
-}
-
-/// A body that is there but not whole, or an error: what is not to be kept.
-enum NotKept {
-    Partial(Body),
-    Failed(QueryError),
 }
 
 impl Bodies {
@@ -81,10 +81,10 @@ impl Bodies {
     pub fn new(source: Arc<dyn BlockSource>, chain: Arc<RwLock<Chain>>, undo: Arc<UndoMap>, bytes: u64) -> Self {
         // The spent outputs of a full block take about an eighth of what it takes with its undo.
         let spent_bytes = bytes / 8;
-        let cache = Cache::with_weighter(entries(bytes, 64 << 10), bytes - spent_bytes, ByBytes);
-        let spent_txouts = Cache::with_weighter(entries(spent_bytes, 8 << 10), spent_bytes, ByBytes);
+        let cache = cache_of(bytes - spent_bytes, 64 << 10);
+        let spent_txouts = cache_of(spent_bytes, 8 << 10);
         let memory = Memory::new(bytes.saturating_add(BEING_SENT));
-        Self { source, chain, undo, cache, spent_txouts, memory }
+        Self { source, chain, undo, cache, spent_txouts, not_kept: Recent::default(), memory }
     }
 
     /// A body that is in memory.
@@ -97,14 +97,23 @@ impl Bodies {
     /// # Errors
     /// Where no place of the block holds it whole.
     pub fn read(&self, node: &Node) -> Result<Body, QueryError> {
-        let read = self.cache.get_or_insert_with(&node.hash, || {
-            let body = self.read_files(node).map_err(NotKept::Failed)?;
-            if body.is_whole() { Ok(body) } else { Err(NotKept::Partial(body)) }
+        let whole = self.cache.get_or_insert_with(&node.hash, || match self.not_kept.get(&node.hash) {
+            Some(answer) => Err(answer),
+            None => self.read_anew(node),
         });
-        match read {
-            Ok(body) | Err(NotKept::Partial(body)) => Ok(body),
-            Err(NotKept::Failed(error)) => Err(error),
+        whole.or_else(|not_kept| not_kept)
+    }
+
+    /// A whole body, or as an error everything that is not to be kept.
+    fn read_anew(&self, node: &Node) -> Result<Body, Result<Body, QueryError>> {
+        let answer = self.read_files(node);
+        match &answer {
+            Ok(body) if body.is_whole() => return answer.map_err(Err),
+            Ok(_) | Err(QueryError::Damaged { .. }) => self.not_kept.put(node.hash, answer.clone()),
+            // Reading it has cost little, or may go better at once.
+            Err(_) => {}
         }
+        Err(answer)
     }
 
     /// The spent outputs as Core's `/rest/spenttxouts/<hash>.bin` has them, if they are in memory.
@@ -133,12 +142,10 @@ impl Bodies {
     fn read_files(&self, node: &Node) -> Result<Body, QueryError> {
         let size = node.records().map(|record| record.size).max().unwrap_or(0);
         let block = self.memory.hold(size.into(), || self.read_block(node))?;
-        let mut absence = None;
-        let undo = self.memory.hold(0, || {
-            let (undo, why) = self.read_undo(node, &block)?;
-            absence = why;
-            Ok(undo)
-        })?;
+        let (undo, absence) = match self.read_undo(node, &block)? {
+            Ok(undo) => (undo, None),
+            Err(absence) => (Bytes::new(), Some(absence)),
+        };
         Ok(Body { block, undo, absence })
     }
 
@@ -173,42 +180,51 @@ impl Bodies {
     }
 
     /// The block's undo with its checksum, or why it is absent.
-    fn read_undo(&self, node: &Node, block: &[u8]) -> Result<(Vec<u8>, Option<Absence>), QueryError> {
+    fn read_undo(&self, node: &Node, block: &[u8]) -> Result<Result<Bytes, Absence>, QueryError> {
         if self.chain.read().is_genesis(node) {
-            return Ok((Vec::new(), Some(Absence::Genesis)));
+            return Ok(Err(Absence::Genesis));
         }
         let mut tried = None;
         // A position may have been overtaken by the node: then the file is paired once more.
         for _ in 0..2 {
-            let Some(record) = self.undo.find(node)? else { break };
+            let record = match self.undo.find(node) {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                Err(error) => return Ok(Err(self.absence_of(node, &error))),
+            };
+            let share = self.memory.take(u64::from(record.size) + CHECKSUM_SIZE as u64)?;
             match self.source.undo(&record) {
-                Ok(undo) if fits(node, block, &undo) => return Ok((undo, None)),
+                Ok(undo) if fits(node, block, &undo) => return Ok(Ok(share.hold(undo))),
                 Ok(_) | Err(SourceError::Replaced { .. } | SourceError::Cut { .. }) => {}
-                Err(SourceError::Pruned { .. }) => return Ok((Vec::new(), Some(Absence::Pruned))),
-                Err(error) => return Err(error.into()),
+                Err(error) => return Ok(Err(self.absence_of(node, &error))),
             }
             self.undo.forget(record.position.file);
             tried = Some(record);
         }
-        Ok((Vec::new(), Some(self.why_absent(node, tried))))
-    }
-
-    fn why_absent(&self, node: &Node, tried: Option<UndoRecord>) -> Absence {
-        let Some(record) = node.records().next() else { return Absence::Pruned };
-        let written = tried.map_or(record.position, |undo| undo.position);
-        if self.source.is_being_written(written) {
-            return Absence::NotReadYet;
-        }
-        if !self.chain.read().is_best(node) {
-            return if node.linked { Absence::NotConnected } else { Absence::Pruned };
-        }
-        if self.source.has_undo(record.position.file) { Absence::Damaged } else { Absence::Pruned }
+        Ok(Err(self.why_absent(node, tried)))
     }
 }
 
-/// About as many entries as fit into `bytes` if each were small; the weight is what counts.
-fn entries(bytes: u64, small: u64) -> usize {
-    usize::try_from(bytes / small).unwrap_or(usize::MAX).max(16)
+/// A cache of up to `bytes`. How many entries fit if each were small is a hint only; the weight is what counts.
+fn cache_of<T: Clone>(bytes: u64, small: u64) -> Cache<BlockHash, T, ByBytes>
+where
+    ByBytes: Weighter<BlockHash, T>,
+{
+    let entries = usize::try_from(bytes / small).unwrap_or(usize::MAX).max(16);
+    let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
+    let options =
+        OptionsBuilder::new().estimated_items_capacity(entries).weight_capacity(bytes).shards(shards(bytes)).build();
+    match options {
+        Ok(options) => Cache::with_options(options, ByBytes, hasher, lifecycle),
+        // Both capacities are given, which is all that can be missing.
+        Err(_) => Cache::with(entries, bytes, ByBytes, hasher, lifecycle),
+    }
+}
+
+/// How many shards leave each its room: a power of two, as the cache would round it up to one.
+fn shards(bytes: u64) -> usize {
+    let most = usize::try_from(bytes / SHARD).unwrap_or(usize::MAX).clamp(1, 256);
+    1 << most.ilog2()
 }
 
 /// Whether a block decodes and its transactions are those that it commits to, witnesses included.
@@ -225,4 +241,18 @@ fn fits(node: &Node, block: &[u8], undo: &[u8]) -> bool {
         same_counts(&block, &prevouts).ok()
     };
     prevouts.checksum_holds(&node.header.prev_blockhash) == Some(true) && counts().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_block_fits_into_a_shard_on_any_machine() {
+        for mib in [1, 31, 64, 256, 1000, 100_000_u64] {
+            let cache: Cache<BlockHash, Bytes, ByBytes> = cache_of(mib << 20, 8 << 10);
+            assert!(cache.num_shards().is_power_of_two());
+            assert!(cache.num_shards() == 1 || cache.shard_capacity() >= SHARD, "{mib} MiB");
+        }
+    }
 }

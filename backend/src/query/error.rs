@@ -60,6 +60,9 @@ pub enum QueryError {
     /// Its height, and with it the subsidy, is not known.
     #[error("block {0}: its height is not known, because its ancestors are in none of the block files")]
     NoHeight(BlockHash),
+    /// A question ended without an answer; a defect of ours, and the log says which.
+    #[error("the server failed; its log says why")]
+    Failed,
     /// Too many bytes are on their way to readers.
     #[error("too many blocks are being sent at once: ask again in a moment")]
     Busy,

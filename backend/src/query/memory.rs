@@ -37,13 +37,15 @@ impl Memory {
         expected: u64,
         read: impl FnOnce() -> Result<Vec<u8>, QueryError>,
     ) -> Result<Bytes, QueryError> {
-        let mut share = self.take(expected)?;
-        let bytes = read()?;
-        share.resize(bytes.len() as u64);
-        Ok(Bytes::from_owner(Counted { bytes, _share: share }))
+        let share = self.take(expected)?;
+        Ok(share.hold(read()?))
     }
 
-    fn take(self: &Arc<Self>, bytes: u64) -> Result<Share, QueryError> {
+    /// Takes room for about `bytes` bytes when there is some.
+    ///
+    /// # Errors
+    /// [`QueryError::Busy`] where it does not come.
+    pub fn take(self: &Arc<Self>, bytes: u64) -> Result<Share, QueryError> {
         let end = Instant::now() + PATIENCE;
         let mut taken = self.taken.lock();
         while taken.saturating_add(bytes) > self.limit {
@@ -58,12 +60,18 @@ impl Memory {
 
 /// A part of the bound, given back on drop.
 #[derive(Debug)]
-struct Share {
+pub struct Share {
     memory: Arc<Memory>,
     bytes: u64,
 }
 
 impl Share {
+    /// Bytes that count as this share until their last holder drops them.
+    pub fn hold(mut self, bytes: Vec<u8>) -> Bytes {
+        self.resize(bytes.len() as u64);
+        Bytes::from_owner(Counted { bytes, _share: self })
+    }
+
     fn resize(&mut self, bytes: u64) {
         let mut taken = self.memory.taken.lock();
         *taken = taken.saturating_sub(self.bytes).saturating_add(bytes);
