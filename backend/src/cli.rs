@@ -8,13 +8,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use hindsight::app::{App, Options};
-use hindsight::http::{Access, AppState, Limits, router, serve};
+use hindsight::http::{Access, AppState, Limits, raise_limit, router, serve};
 use hindsight::source::{CoreFiles, Datadir, DatadirOptions};
 use hindsight_shared::stats::core::UtxoOverhead;
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{Config, DEFAULT_CORE_COMPAT, ServerArgs, SourceArgs, default_listen};
+use crate::config::{Config, DEFAULT_CORE_COMPAT, File, ServerArgs, SourceArgs, default_listen, hosts};
 
 /// A Bitcoin block explorer for your own node
 ///
@@ -27,9 +27,9 @@ pub struct Cli {
     /// Settings in TOML, with the names of the long flags [default: ~/.config/hindsight.toml]
     #[arg(long, global = true, value_name = "FILE", env = "HINDSIGHT_CONFIG")]
     config: Option<PathBuf>,
-    /// What to log: error, warn, info, debug, or a filter such as hindsight=debug
-    #[arg(long, global = true, value_name = "FILTER", env = "HINDSIGHT_LOG", default_value = "info")]
-    log: String,
+    /// What to log: error, warn, info, debug, or a filter such as hindsight=debug [default: info]
+    #[arg(long, global = true, value_name = "FILTER", env = "HINDSIGHT_LOG")]
+    log: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -41,7 +41,7 @@ Examples:
   hindsight serve --datadir /mnt/bitcoin --listen 0.0.0.0:3110 --host explorer.example
   hindsight check --datadir /mnt/bitcoin           reads everything, reports damage
 
-Every flag of serve can also be set as HINDSIGHT_NAME=value, or as name = value in the settings file.
+Every flag of serve can also be set as HINDSIGHT_NAME=value, or as name = value in the settings file (with underscores).
 Flags win over variables, variables over the file.";
 
 #[derive(Debug, Subcommand)]
@@ -68,9 +68,15 @@ struct Serve {
 
 /// Runs the command.
 pub fn run(cli: Cli) -> Result<ExitCode> {
-    let filter = EnvFilter::try_new(&cli.log).with_context(|| format!("the log filter '{}'", cli.log))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
-    let file = cli.config.as_deref();
+    // Nothing of the settings file concerns the demo: it is the same everywhere.
+    let (file, warning) = match cli.command {
+        Command::Demo(_) => Default::default(),
+        _ => File::read(cli.config.as_deref())?,
+    };
+    start_log(cli.log.or_else(|| file.log.clone()).as_deref().unwrap_or("info"))?;
+    if let Some(warning) = warning {
+        tracing::warn!("{warning}");
+    }
     match cli.command {
         Command::Serve(args) => {
             let config = Config::resolve(file, args.source, args.server, args.index_dir)?;
@@ -87,7 +93,12 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
     }
 }
 
-/// Nothing of the settings file concerns the demo: it is the same everywhere.
+fn start_log(filter: &str) -> Result<()> {
+    let filter = EnvFilter::try_new(filter).with_context(|| format!("the log filter '{filter}'"))?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    Ok(())
+}
+
 fn demo(args: ServerArgs) -> Result<ExitCode> {
     let dir =
         tempfile::Builder::new().prefix("hindsight-demo-").tempdir().context("no place to unpack the demo chain")?;
@@ -97,8 +108,8 @@ fn demo(args: ServerArgs) -> Result<ExitCode> {
         datadir: DatadirOptions { datadir, ..DatadirOptions::default() },
         index_dir: dir.path().join("index"),
         listen: args.listen.unwrap_or_else(default_listen),
-        hosts: args.host.iter().map(|host| host.to_ascii_lowercase()).collect(),
-        cors: args.cors,
+        hosts: hosts(&args.host)?,
+        cors: args.cors.unwrap_or(false),
         core_compat: args.core_compat.unwrap_or(DEFAULT_CORE_COMPAT),
         cache_bytes: u64::from(args.cache.unwrap_or(64)) << 20,
     };
@@ -114,7 +125,8 @@ fn demo(args: ServerArgs) -> Result<ExitCode> {
 fn serve_app(options: &Options, config: &Config) -> Result<ExitCode> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no threads to serve with")?;
-    runtime.block_on(async {
+    let limits = Limits::within(raise_limit());
+    let outcome = runtime.block_on(async {
         // The port comes first: a second instance is told so before it touches the index.
         let listener = TcpListener::bind(config.listen).await.with_context(|| cannot_listen(config.listen))?;
         let app = App::open(options)?;
@@ -127,9 +139,12 @@ fn serve_app(options: &Options, config: &Config) -> Result<ExitCode> {
             }),
         };
         println!("Hindsight serves {} at http://{}/", app.datadir.blocks_dir.display(), listener.local_addr()?);
-        serve(listener, router(state), Limits::default(), stopped()).await?;
+        serve(listener, router(state), limits, stopped()).await?;
         Ok(ExitCode::SUCCESS)
-    })
+    });
+    // Questions that are still being answered have nobody left to hear it.
+    runtime.shutdown_background();
+    outcome
 }
 
 fn cannot_listen(address: SocketAddr) -> String {
@@ -144,7 +159,14 @@ async fn stopped() {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
     }
-    tracing::info!("stopping");
+    tracing::info!("stopping; once more ends it at once");
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        std::process::exit(130);
+    });
 }
 
 fn check(config: Config) -> Result<ExitCode> {

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use bitcoin::{Network, ScriptBuf};
 use clap::Args;
+use clap::builder::BoolishValueParser;
+use hindsight::http::host_name;
 use hindsight::source::DatadirOptions;
 use serde::Deserialize;
 
-/// Where blocks come from. Every field has the same name in the TOML file.
-#[derive(Args, Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+/// Where blocks come from.
+#[derive(Args, Clone, Debug, Default)]
 pub struct SourceArgs {
     /// Bitcoin Core's data directory (or its blocks directory)
     ///
@@ -31,9 +32,8 @@ pub struct SourceArgs {
     pub signet_challenge: Option<String>,
 }
 
-/// How to serve. Every field has the same name in the TOML file.
-#[derive(Args, Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+/// How to serve.
+#[derive(Args, Clone, Debug, Default)]
 pub struct ServerArgs {
     /// Address and port to listen on [default: 127.0.0.1:3110]
     #[arg(long, value_name = "ADDR", env = "HINDSIGHT_LISTEN")]
@@ -45,8 +45,11 @@ pub struct ServerArgs {
     #[arg(long, value_name = "NAME", env = "HINDSIGHT_HOST", value_delimiter = ',')]
     pub host: Vec<String>,
     /// Let pages of other origins read every answer, not only bytes that are named by a block hash
-    #[arg(long, env = "HINDSIGHT_CORS")]
-    pub cors: bool,
+    #[arg(
+        long, value_name = "BOOL", env = "HINDSIGHT_CORS", value_parser = BoolishValueParser::new(), num_args = 0..=1,
+        require_equals = true, default_missing_value = "true"
+    )]
+    pub cors: Option<bool>,
     /// Release of Bitcoin Core whose getblockstats to equal, where it matters: up to 31, or later [default: 32]
     #[arg(long, value_name = "RELEASE", env = "HINDSIGHT_CORE_COMPAT")]
     pub core_compat: Option<u32>,
@@ -55,10 +58,13 @@ pub struct ServerArgs {
     pub cache: Option<u32>,
 }
 
-/// The TOML file.
+/// The TOML file: every flag under its own name, except the one that names the file. What clap fills cannot be read from
+/// it as well: flattened structs accept unknown names, and a misspelt setting has to be told.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct File {
+pub struct File {
+    /// What to log.
+    pub log: Option<String>,
     datadir: Option<PathBuf>,
     blocksdir: Option<PathBuf>,
     network: Option<String>,
@@ -66,7 +72,7 @@ struct File {
     index_dir: Option<PathBuf>,
     listen: Option<SocketAddr>,
     host: Vec<String>,
-    cors: bool,
+    cors: Option<bool>,
     core_compat: Option<u32>,
     cache: Option<u32>,
 }
@@ -91,48 +97,74 @@ pub struct Config {
 }
 
 impl Config {
-    /// Resolves the settings. A file that was named has to be there; the default one need not.
-    pub fn resolve(
-        file: Option<&Path>,
-        source: SourceArgs,
-        server: ServerArgs,
-        index_dir: Option<PathBuf>,
-    ) -> Result<Self> {
-        let file = read(file)?;
+    /// Resolves the settings.
+    pub fn resolve(file: File, source: SourceArgs, server: ServerArgs, index_dir: Option<PathBuf>) -> Result<Self> {
         let network = source.network.or(file.network).map(|name| network(&name)).transpose()?;
         let challenge = source.signet_challenge.or(file.signet_challenge);
         let challenge = challenge
             .map(|hex| ScriptBuf::from_hex(&hex).with_context(|| format!("the signet challenge '{hex}' is not hex")));
-        let hosts = server.host.into_iter().chain(file.host).map(|host| host.to_ascii_lowercase()).collect();
+        let named = if server.host.is_empty() { &file.host } else { &server.host };
+        let from_file = |path: Option<PathBuf>| path.map(expanded).transpose();
         Ok(Self {
             datadir: DatadirOptions {
-                datadir: source.datadir.or(file.datadir).map_or_else(default_datadir, Ok)?,
-                blocksdir: source.blocksdir.or(file.blocksdir),
+                datadir: source.datadir.or(from_file(file.datadir)?).map_or_else(default_datadir, Ok)?,
+                blocksdir: source.blocksdir.or(from_file(file.blocksdir)?),
                 network,
                 signet_challenge: challenge.transpose()?,
             },
-            index_dir: index_dir.or(file.index_dir).map_or_else(default_index_dir, Ok)?,
+            index_dir: index_dir.or(from_file(file.index_dir)?).map_or_else(default_index_dir, Ok)?,
             listen: server.listen.or(file.listen).unwrap_or_else(default_listen),
-            hosts,
-            cors: server.cors || file.cors,
+            hosts: hosts(named)?,
+            cors: server.cors.or(file.cors).unwrap_or(false),
             core_compat: server.core_compat.or(file.core_compat).unwrap_or(DEFAULT_CORE_COMPAT),
             cache_bytes: u64::from(server.cache.or(file.cache).unwrap_or(256)) << 20,
         })
     }
 }
 
-fn read(path: Option<&Path>) -> Result<File> {
-    let (path, named) = match path {
-        Some(path) => (path.to_owned(), true),
-        None => match home() {
-            Ok(home) => (home.join(".config/hindsight.toml"), false),
-            Err(_) => return Ok(File::default()),
-        },
-    };
-    match fs::read_to_string(&path) {
-        Ok(text) => toml::from_str(&text).with_context(|| format!("the settings in {}", path.display())),
-        Err(error) if !named && error.kind() == std::io::ErrorKind::NotFound => Ok(File::default()),
-        Err(error) => Err(error).with_context(|| format!("the settings in {} cannot be read", path.display())),
+impl File {
+    /// Reads a file that was named, or else the one in its usual place. The latter need not be there; if it cannot be
+    /// read, that is said in a sentence beside the settings.
+    pub fn read(named: Option<&Path>) -> Result<(Self, Option<String>)> {
+        let usual = || Some(home().ok()?.join(".config/hindsight.toml"));
+        match named {
+            Some(path) => {
+                let cannot = || format!("the settings in {} cannot be read", path.display());
+                let text = fs::read_to_string(path).with_context(cannot)?;
+                Ok((Self::parse(&text, path)?, None))
+            }
+            None => usual().map_or_else(|| Ok(Default::default()), |path| Self::read_usual(&path)),
+        }
+    }
+
+    fn read_usual(path: &Path) -> Result<(Self, Option<String>)> {
+        match fs::read_to_string(path) {
+            Ok(text) => Ok((Self::parse(&text, path)?, None)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Default::default()),
+            Err(error) => {
+                let warning = format!("the settings in {} are left out: {error}", path.display());
+                Ok((Self::default(), Some(warning)))
+            }
+        }
+    }
+
+    fn parse(text: &str, path: &Path) -> Result<Self> {
+        toml::from_str(text).with_context(|| format!("the settings in {}", path.display()))
+    }
+}
+
+/// The names that the server answers to.
+pub fn hosts(names: &[String]) -> Result<Vec<String>> {
+    let wrong =
+        |name: &str| format!("'{name}' is no name that a browser could ask for: give one such as explorer.example");
+    names.iter().map(|name| host_name(name).with_context(|| wrong(name))).collect()
+}
+
+/// A path as a shell would read it: in a file nobody else expands the `~`.
+fn expanded(path: PathBuf) -> Result<PathBuf> {
+    match path.strip_prefix("~") {
+        Ok(rest) => Ok(home()?.join(rest)),
+        Err(_) => Ok(path),
     }
 }
 
@@ -180,42 +212,70 @@ mod tests {
     use super::*;
 
     fn resolve(toml: &str, source: SourceArgs, server: ServerArgs) -> Result<Config> {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("hindsight.toml");
-        fs::write(&path, toml).unwrap();
-        Config::resolve(Some(&path), source, server, None)
+        let file = File::parse(toml, Path::new("hindsight.toml"))?;
+        Config::resolve(file, source, server, None)
+    }
+
+    fn of_file(toml: &str) -> Result<Config> {
+        resolve(toml, SourceArgs::default(), ServerArgs::default())
     }
 
     #[test]
     fn flags_win_over_the_file_and_the_file_over_defaults() {
-        let toml = "datadir = '/file'\nlisten = '0.0.0.0:80'\nhost = ['File.example']\nnetwork = 'signet'\ncache = 1";
+        let toml = "datadir = '/file'\nlisten = '0.0.0.0:80'\nnetwork = 'signet'\ncache = 1\ncors = true\nlog = 'warn'";
         let source = SourceArgs { datadir: Some("/flag".into()), ..SourceArgs::default() };
-        let server = ServerArgs { host: vec!["Flag.example".into()], ..ServerArgs::default() };
+        let server = ServerArgs { cors: Some(false), ..ServerArgs::default() };
         let config = resolve(toml, source, server).unwrap();
         assert_eq!(config.datadir.datadir, Path::new("/flag"));
         assert_eq!(config.datadir.network, Some(Network::Signet));
         assert_eq!(config.listen, SocketAddr::from(([0, 0, 0, 0], 80)));
-        assert_eq!(config.hosts, ["flag.example", "file.example"]);
         assert_eq!(config.cache_bytes, 1 << 20);
         assert!(!config.cors);
+        assert!(of_file(toml).unwrap().cors);
+    }
+
+    #[test]
+    fn hosts_given_by_flag_replace_those_of_the_file() {
+        let toml = "host = ['File.example', 'other.example:443']";
+        assert_eq!(of_file(toml).unwrap().hosts, ["file.example", "other.example"]);
+        let server = ServerArgs { host: vec!["Flag.example:8080".into()], ..ServerArgs::default() };
+        assert_eq!(resolve(toml, SourceArgs::default(), server).unwrap().hosts, ["flag.example"]);
+        for wrong in ["", ":443", "https://a.example"] {
+            assert!(hosts(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
     }
 
     #[test]
     fn without_anything_it_listens_on_this_machine_only() {
-        let config = resolve("", SourceArgs::default(), ServerArgs::default()).unwrap();
+        let config = of_file("").unwrap();
         assert!(config.listen.ip().is_loopback());
         assert_eq!(config.datadir.network, None);
+        assert!(!config.cors);
+    }
+
+    #[test]
+    fn paths_in_the_file_may_start_at_home() {
+        let config = of_file("datadir = '~/node'\nindex_dir = '/~/index'").unwrap();
+        assert_eq!(config.datadir.datadir, home().unwrap().join("node"));
+        assert_eq!(config.index_dir, Path::new("/~/index"));
     }
 
     #[test]
     fn what_cannot_be_meant_is_refused_with_its_value() {
-        let source = |network: &str| SourceArgs { network: Some(network.into()), ..SourceArgs::default() };
         let text = |result: Result<Config>| format!("{:#}", result.unwrap_err());
-        assert!(text(resolve("", source("litecoin"), ServerArgs::default())).contains("litecoin"));
-        assert!(text(resolve("lisen = '1.2.3.4:5'", SourceArgs::default(), ServerArgs::default())).contains("lisen"));
-        assert!(
-            text(Config::resolve(Some(Path::new("/nowhere.toml")), SourceArgs::default(), ServerArgs::default(), None))
-                .contains("/nowhere.toml")
-        );
+        assert!(text(of_file("network = 'litecoin'")).contains("litecoin"));
+        assert!(text(of_file("lisen = '1.2.3.4:5'")).contains("lisen"));
+        let nowhere = File::read(Some(Path::new("/nowhere.toml")));
+        assert!(format!("{:#}", nowhere.unwrap_err()).contains("/nowhere.toml"));
+    }
+
+    #[test]
+    fn an_unreadable_file_in_the_usual_place_is_a_warning() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = File::read_usual(&dir.path().join("hindsight.toml")).unwrap();
+        assert_eq!(missing.1, None);
+        // A folder is nothing that can be read.
+        let (_, warning) = File::read_usual(dir.path()).unwrap();
+        assert!(warning.unwrap().contains(&dir.path().display().to_string()));
     }
 }
