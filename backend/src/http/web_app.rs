@@ -10,7 +10,7 @@ use super::error::HttpError;
 
 #[cfg(feature = "embed")]
 #[derive(rust_embed::RustEmbed)]
-#[folder = "$CARGO_MANIFEST_DIR/../dist"]
+#[folder = "../dist"]
 struct Dist;
 
 /// What the build writes into the page's head and the server replaces.
