@@ -1,5 +1,6 @@
 //! The only network. It works in a window and in a worker, reports progress, and stops when whoever asked is gone.
 
+use gloo_net::http::{Request, Response};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
@@ -10,9 +11,6 @@ use hindsight_shared::api::ErrorBody;
 
 #[wasm_bindgen]
 extern "C" {
-    #[wasm_bindgen(js_name = fetch)]
-    fn fetch(url: &str, init: &web_sys::RequestInit) -> js_sys::Promise;
-
     type Chunk;
     #[wasm_bindgen(method, getter)]
     fn value(this: &Chunk) -> Option<js_sys::Uint8Array>;
@@ -79,17 +77,15 @@ pub async fn bytes(
     signal: Option<&web_sys::AbortSignal>,
     mut progress: impl FnMut(u64, Option<u64>),
 ) -> Result<Vec<u8>, ApiError> {
-    let init = web_sys::RequestInit::new();
-    init.set_signal(signal);
-    let response = JsFuture::from(fetch(url, &init)).await.map_err(|error| unreachable(&error))?;
-    let response: web_sys::Response = response.unchecked_into();
+    let request = Request::get(url).abort_signal(signal).send();
+    let response = request.await.map_err(|error| ApiError::Unreachable(error.to_string()))?;
     let body = read(&response, &mut progress).await?;
     if response.ok() { Ok(body) } else { Err(refused(response.status(), &body)) }
 }
 
-async fn read(response: &web_sys::Response, progress: &mut impl FnMut(u64, Option<u64>)) -> Result<Vec<u8>, ApiError> {
+async fn read(response: &Response, progress: &mut impl FnMut(u64, Option<u64>)) -> Result<Vec<u8>, ApiError> {
     // With a content coding the length is that of the coded bytes, which says nothing about these.
-    let header = |name| response.headers().get(name).ok().flatten();
+    let header = |name| response.headers().get(name);
     let length = header("content-length").filter(|_| header("content-encoding").is_none());
     let total: Option<u64> = length.and_then(|length| length.parse().ok());
     let mut body = Vec::with_capacity(total.and_then(|total| usize::try_from(total).ok()).unwrap_or(0).min(1 << 26));
