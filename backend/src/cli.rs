@@ -177,12 +177,6 @@ fn check(config: Config) -> Result<ExitCode> {
     for damage in &report.damage {
         println!("{damage}");
     }
-    println!(
-        "{} blocks and {} undo records read, {} undo records without a block, {} damaged places",
-        report.blocks,
-        report.undo,
-        report.leftovers,
-        report.damage.len()
-    );
+    println!("{report}");
     Ok(if report.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use bitcoin::BlockHash;
 use hindsight_shared::Height;
-use hindsight_shared::block::{BlockView, merkle_root};
+use hindsight_shared::block::BlockView;
 use hindsight_shared::payload::{Prevouts, same_counts};
 use hindsight_shared::stats::row::Summary;
-use hindsight_shared::summary;
+use hindsight_shared::verify::check_whole;
 use parking_lot::RwLock;
 use rayon::prelude::*;
 
@@ -156,19 +156,17 @@ impl Statistician {
             let chain = self.chain.read();
             (chain.network(), chain.is_genesis(node))
         };
-        let bytes = node.records().find_map(|record| self.files.block(&record).ok())?;
+        let bytes = node.records().find_map(|record| self.files.bulk_block(&record).ok())?;
         let block = BlockView::parse(&bytes).ok()?;
+        check_whole(&block).ok()?;
         let undo = if genesis { Vec::new() } else { self.files.undo(&self.undo.find(node).ok()??).ok()? };
         let prevouts = if genesis { Prevouts::Absent } else { Prevouts::Undo(&undo) };
         let view = prevouts.view().ok()?;
         if let Some(view) = &view {
             same_counts(&block, view).ok()?;
         }
-        let rows = summary::rows(&block, view.as_ref()).ok()?;
-        let (root, mutated) = merkle_root(rows.iter().map(|row| row.txid.to_raw_hash()).collect());
-        let whole = !mutated && root == node.header.merkle_root.to_raw_hash();
         let undo_holds = prevouts.checksum_holds(&node.header.prev_blockhash) != Some(false);
-        (whole && undo_holds).then(|| Summary::of_rows(network, height, &block, view.as_ref(), &rows).ok()).flatten()
+        undo_holds.then(|| Summary::compute(network, height, &block, view.as_ref()).ok()).flatten()
     }
 
     fn commit_if(&mut self, after: Duration) {
