@@ -67,7 +67,7 @@ impl Drop for Abort {
 
 /// Fetches a small JSON answer.
 pub async fn json<T: DeserializeOwned>(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<T, ApiError> {
-    let body = bytes(url, signal, |_, _| {}).await?;
+    let body = bytes(url, signal, web_sys::RequestCache::Default, |_, _| {}).await?;
     serde_json::from_slice(&body).map_err(|error| ApiError::Unreadable(error.to_string()))
 }
 
@@ -75,9 +75,10 @@ pub async fn json<T: DeserializeOwned>(url: &str, signal: Option<&web_sys::Abort
 pub async fn bytes(
     url: &str,
     signal: Option<&web_sys::AbortSignal>,
+    cache: web_sys::RequestCache,
     mut progress: impl FnMut(u64, Option<u64>),
 ) -> Result<Vec<u8>, ApiError> {
-    let request = Request::get(url).abort_signal(signal).send();
+    let request = Request::get(url).cache(cache).abort_signal(signal).send();
     let response = request.await.map_err(|error| ApiError::Unreachable(error.to_string()))?;
     let body = read(&response, &mut progress).await?;
     if response.ok() { Ok(body) } else { Err(refused(response.status(), &body)) }

@@ -111,18 +111,19 @@ impl Blocks {
             if let Some(spare) = spare.filter(|_| inner.entries.len() >= KEPT) {
                 inner.entries.remove(spare);
             }
-            let job = inner.ask(id);
+            let job = inner.ask(id, false);
             inner.entries.push(Entry { id, job, load: load.clone(), viewers: 1 });
         });
         load
     }
 
-    /// Loads a block again: after a failure, or when its height has another block.
+    /// Loads a block again: after a failure, or when its height has another block. Not from the browser's cache, which
+    /// would repeat a cut or damaged answer.
     pub fn reload(self, id: BlockId) {
         self.ensure_worker();
         let load = self.0.try_update_value(|inner| {
             let at = inner.entries.iter().position(|entry| entry.is(id))?;
-            let job = inner.ask(id);
+            let job = inner.ask(id, true);
             let entry = &mut inner.entries[at];
             (entry.id, entry.job) = (id, job);
             Some(entry.load.clone())
@@ -200,13 +201,13 @@ impl Blocks {
 }
 
 impl Inner {
-    fn ask(&mut self, id: BlockId) -> u32 {
+    fn ask(&mut self, id: BlockId, fresh: bool) -> u32 {
         self.jobs += 1;
         let asked = match id {
             BlockId::Hash(hash) => Some(hash),
             BlockId::Height(_) => None,
         };
-        self.tell(&Request::Load { job: self.jobs, url: absolute(&payload_path(id)), asked });
+        self.tell(&Request::Load { job: self.jobs, url: absolute(&payload_path(id)), asked, fresh });
         self.jobs
     }
 

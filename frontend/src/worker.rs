@@ -24,6 +24,8 @@ pub enum Request {
         url: String,
         /// The hash that the reader asked for, if it was one.
         asked: Option<BlockHash>,
+        /// Whether the browser's cache is passed by, because what it holds may be cut or damaged.
+        fresh: bool,
     },
     /// Nobody waits for it any more.
     Cancel {
@@ -71,7 +73,7 @@ mod tests {
 
     #[test]
     fn messages_return() {
-        let request = Request::Load { job: 1, url: "api/v1/block/5/payload".to_owned(), asked: None };
+        let request = Request::Load { job: 1, url: "api/v1/block/5/payload".to_owned(), asked: None, fresh: true };
         let text = serde_json::to_string(&request).unwrap();
         assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
         let error = ApiError::Refused { status: 404, sentence: "there is no block 5".to_owned() };

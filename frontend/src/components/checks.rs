@@ -16,6 +16,8 @@ pub fn Checks(
     report: Report,
     /// Bytes that came over the wire.
     size: u64,
+    /// Fetches the block anew.
+    again: Callback<()>,
 ) -> impl IntoView {
     let count = |outcome| checks.iter().filter(|check| check.outcome == outcome).count();
     let (passed, failed, unchecked) = (count(Outcome::Passed), count(Outcome::Failed), count(Outcome::Unchecked));
@@ -36,6 +38,9 @@ pub fn Checks(
         <section class="card checks" aria-labelledby="checks-title" data-test="checks">
             <h2 id="checks-title">"Verified in your browser"</h2>
             <p class=verdict data-test="verdict">{summary}</p>
+            {(failed > 0).then(|| view! {
+                <button type="button" class="button" data-test="again" on:click=move |_| again.run(())>"Fetch it again"</button>
+            })}
             <ul>{checks.into_iter().map(|check| view! { <Row check /> }).collect_view()}</ul>
             <p class="muted small" data-test="times">{times}</p>
         </section>

@@ -18,6 +18,9 @@ pub fn Loaded<F, V>(
     load: ArcRwSignal<Load>,
     /// What to do for another try.
     retry: Callback<()>,
+    /// What else there is to say where there is no such block.
+    #[prop(default = Signal::stored(None))]
+    more: Signal<Option<String>>,
     /// Shows the block.
     ready: F,
 ) -> impl IntoView
@@ -37,7 +40,7 @@ where
     move || match stage.get() {
         Stage::Waiting => view! { <Progress load=load.clone() /> }.into_any(),
         Stage::Ready(block) => ready(block).into_any(),
-        Stage::Failed(error) => view! { <Failure error retry /> }.into_any(),
+        Stage::Failed(error) => view! { <Failure error retry more /> }.into_any(),
     }
 }
 
@@ -91,12 +94,17 @@ pub fn Failure(
     error: ApiError,
     /// What to do for another try.
     retry: Callback<()>,
+    /// What else there is to say where something was not found.
+    #[prop(default = Signal::stored(None))]
+    more: Signal<Option<String>>,
 ) -> impl IntoView {
     let (title, advice) = advice(&error);
+    let missing = matches!(error, ApiError::Refused { status: 404, .. });
     let sentence = sentence(&error.to_string());
     view! {
         <Notice tone=Tone::Error title name="error">
             <p>{sentence}</p>
+            {move || more.get().filter(|_| missing).map(|text| view! { <p>{text}</p> })}
             <p>{advice}</p>
             <p>
                 <button type="button" class="button" on:click=move |_| retry.run(())>

@@ -51,7 +51,11 @@ pub fn BlockPage(
     let loaded = load.clone();
     Effect::new(move || reload_if_moved(blocks, id, &loaded, facts));
     let retry = Callback::new(move |()| blocks.reload(id));
-    view! { <Loaded load retry ready=move |block| view! { <BlockView block id facts /> } /> }
+    let more = Signal::derive(move || {
+        let height = tip.with(|tip| tip.as_ref()?.height).filter(|_| matches!(id, BlockId::Height(_)))?;
+        Some(["The tip is block ", &group(height), "."].concat())
+    });
+    view! { <Loaded load retry more ready=move |block| view! { <BlockView block id facts again=retry /> } /> }
 }
 
 /// A height can get another block. The page of a height follows, that of a hash never does.
@@ -76,7 +80,7 @@ fn short_id(id: BlockId) -> String {
 }
 
 #[component]
-fn BlockView(block: Arc<LoadedBlock>, id: BlockId, facts: Answer<BlockFacts>) -> impl IntoView {
+fn BlockView(block: Arc<LoadedBlock>, id: BlockId, facts: Answer<BlockFacts>, again: Callback<()>) -> impl IntoView {
     let navigator = expect_context::<Navigator>();
     let last = expect_context::<LastTx>().0;
     if let Some(height) = block.height {
@@ -128,7 +132,7 @@ fn BlockView(block: Arc<LoadedBlock>, id: BlockId, facts: Answer<BlockFacts>) ->
                     <HeaderFacts block=Arc::clone(&block) />
                     <FeePanel block=Arc::clone(&block) query change />
                 </div>
-                <Checks checks report=block.report().clone() size=wide(block.payload_size()) />
+                <Checks checks report=block.report().clone() size=wide(block.payload_size()) again />
             </div>
             <TxTable block query change chosen href open />
         </article>

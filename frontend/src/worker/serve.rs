@@ -10,7 +10,7 @@ use hindsight_shared::summary::ROW_SIZE;
 use hindsight_shared::{DecodeError, summary, verify};
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;
-use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
+use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, RequestCache};
 
 use super::{Reply, Request};
 use crate::api::{self, Abort, ApiError, elapsed};
@@ -29,7 +29,7 @@ pub fn serve() {
     let listen = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
         let request = event.data().as_string().and_then(|text| serde_json::from_str(&text).ok());
         match request {
-            Some(Request::Load { job, url, asked }) => start(&scope, &jobs, job, url, asked),
+            Some(Request::Load { job, url, asked, fresh }) => start(&scope, &jobs, job, (url, asked, fresh)),
             Some(Request::Cancel { job }) => drop(jobs.borrow_mut().remove(&job)),
             None => {}
         }
@@ -38,16 +38,19 @@ pub fn serve() {
     listen.forget();
 }
 
-fn start(scope: &DedicatedWorkerGlobalScope, jobs: &Jobs, job: u32, url: String, asked: Option<BlockHash>) {
+/// A block's address, the hash asked for, and whether the cache is passed by.
+type Wanted = (String, Option<BlockHash>, bool);
+
+fn start(scope: &DedicatedWorkerGlobalScope, jobs: &Jobs, job: u32, wanted: Wanted) {
     let abort = Abort::new();
     let signal = abort.signal();
     jobs.borrow_mut().insert(job, abort);
     let (scope, jobs) = (scope.clone(), Rc::clone(jobs));
     wasm_bindgen_futures::spawn_local(async move {
-        let answer = load(&scope, job, &url, asked, signal.as_ref()).await;
-        let wanted = jobs.borrow_mut().remove(&job).is_some();
+        let answer = load(&scope, job, wanted, signal.as_ref()).await;
+        let awaited = jobs.borrow_mut().remove(&job).is_some();
         match answer {
-            _ if !wanted => {}
+            _ if !awaited => {}
             Ok((bytes, rows, report)) => post(&scope, &Reply::Done { job, report }, &[&bytes, &rows]),
             Err(error) => post(&scope, &Reply::Failed { job, error }, &[]),
         }
@@ -57,19 +60,20 @@ fn start(scope: &DedicatedWorkerGlobalScope, jobs: &Jobs, job: u32, url: String,
 async fn load(
     scope: &DedicatedWorkerGlobalScope,
     job: u32,
-    url: &str,
-    asked: Option<BlockHash>,
+    (url, asked, fresh): Wanted,
     signal: Option<&web_sys::AbortSignal>,
 ) -> Result<(Vec<u8>, Vec<u8>, Report), ApiError> {
     let start = js_sys::Date::now();
-    let mut told = 0;
+    // The first word is due at once: a slow payload may bring no second chunk for long.
+    let mut due = 0;
     let progress = |received, total: Option<u64>| {
-        if elapsed(start) >= told + PROGRESS_EVERY || total == Some(received) {
-            told = elapsed(start);
+        if elapsed(start) >= due || total == Some(received) {
+            due = elapsed(start) + PROGRESS_EVERY;
             post(scope, &Reply::Progress { job, received, total }, &[]);
         }
     };
-    let bytes = api::bytes(url, signal, progress).await?;
+    let cache = if fresh { RequestCache::Reload } else { RequestCache::Default };
+    let bytes = api::bytes(&url, signal, cache, progress).await?;
     let fetch_ms = elapsed(start);
     post(scope, &Reply::Decoding { job }, &[]);
     let (rows, report) = decode(&bytes, asked).map_err(|error| ApiError::Unreadable(error.to_string()))?;
