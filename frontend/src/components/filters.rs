@@ -5,7 +5,7 @@ use hindsight_shared::summary::Flags;
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
-use crate::model::bound::{Column, Side, parse_value, value_text};
+use crate::model::bound::{Column, FROM, TO};
 use crate::model::query::{FLAGS, Query, kind_word};
 
 /// Where the cursor goes for a find.
@@ -40,6 +40,17 @@ pub fn Filters(
         let typed = event_target_value(&event);
         text.set(typed.clone());
         change.run(typed.split_whitespace().collect::<Vec<_>>().join(" "));
+    };
+    let escape = move |event: web_sys::KeyboardEvent| {
+        if event.key() != "Escape" {
+        } else if text.with_untracked(String::is_empty) {
+            // Not the filter's key then, nor the chosen row's.
+            event.prevent_default();
+            // Losing the cursor cannot fail for an element that has it.
+            let _ = event_target::<web_sys::HtmlElement>(&event).blur();
+        } else {
+            text.set(String::new());
+        }
     };
     let unknown = move || {
         let unknown = query.with(|query| query.unknown.join(" "));
@@ -76,6 +87,7 @@ pub fn Filters(
                 <input id=FIND_ID data-test="find" type="search" autocomplete="off" autocapitalize="off" spellcheck="false"
                     placeholder="txid… or rate>=2 size<500 in>10 p2tr rbf"
                     prop:value=text
+                    on:keydown=escape
                     on:input=type_in />
                 <kbd aria-hidden="true">"/"</kbd>
             </div>
@@ -98,12 +110,10 @@ pub fn Filters(
 /// From and to of one column.
 #[component]
 fn RangeField(column: Column, query: Memo<Query>, change: Callback<String>) -> impl IntoView {
-    let value = move |side| {
-        query.with(|query| query.bound(column, side).map(|value| value_text(column, value))).unwrap_or_default()
-    };
-    let set = move |side, text: String| {
+    let value = move |end| query.with(|query| query.end_text(column, end));
+    let set = move |end, text: String| {
         let mut edited = query.get_untracked();
-        edited.set_bound(column, side, parse_value(column, text.trim()));
+        edited.set_end(column, end, text.trim());
         change.run(edited.to_string());
     };
     let (name, unit) = column_name(column);
@@ -111,12 +121,12 @@ fn RangeField(column: Column, query: Memo<Query>, change: Callback<String>) -> i
         <fieldset>
             <legend>{name} " " <span class="muted">{unit}</span></legend>
             <input type="text" inputmode="decimal" placeholder="from" aria-label=[name, " from"].concat()
-                prop:value=move || value(Side::From)
-                on:change=move |event| set(Side::From, event_target_value(&event)) />
+                prop:value=move || value(FROM)
+                on:change=move |event| set(FROM, event_target_value(&event)) />
             <span aria-hidden="true">"–"</span>
             <input type="text" inputmode="decimal" placeholder="to" aria-label=[name, " to"].concat()
-                prop:value=move || value(Side::UpTo)
-                on:change=move |event| set(Side::UpTo, event_target_value(&event)) />
+                prop:value=move || value(TO)
+                on:change=move |event| set(TO, event_target_value(&event)) />
         </fieldset>
     }
 }

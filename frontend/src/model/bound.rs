@@ -74,6 +74,12 @@ pub enum Side {
     Equal,
 }
 
+/// A range's lower end: with its number, and without.
+pub const FROM: (Side, Side) = (Side::From, Side::Above);
+
+/// Its upper end likewise.
+pub const TO: (Side, Side) = (Side::UpTo, Side::Below);
+
 impl Side {
     /// Longer signs first, so that `>=` is not read as `>`.
     const SIGNS: [(&'static str, Self); 5] =

@@ -8,7 +8,7 @@ use std::fmt;
 use hindsight_shared::script::{KindSet, ScriptKind};
 use hindsight_shared::summary::Flags;
 
-use super::bound::{Bound, Column, Side};
+use super::bound::{Bound, Column, Side, parse_value, value_text};
 
 /// What a table is filtered and sorted by.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -126,6 +126,20 @@ impl Query {
         self.bounds.iter().find(|bound| bound.column == column && bound.side == side).map(|bound| bound.value)
     }
 
+    /// One end of a column's range, as a field shows it: `5`, or `<5` where the number itself is left out.
+    pub fn end_text(&self, column: Column, (with, without): (Side, Side)) -> String {
+        let text = |side| self.bound(column, side).map(|value| value_text(column, value));
+        text(with).or_else(|| Some([without.sign(), &text(without)?].concat())).unwrap_or_default()
+    }
+
+    /// Puts what a field says in place of whatever bounds that end.
+    pub fn set_end(&mut self, column: Column, (with, without): (Side, Side), text: &str) {
+        let (side, number) = text.strip_prefix(without.sign()).map_or((with, text), |number| (without, number));
+        self.set_bound(column, with, None);
+        self.set_bound(column, without, None);
+        self.set_bound(column, side, parse_value(column, number));
+    }
+
     /// Adds or takes away a kind.
     pub const fn toggle_kind(&mut self, kind: ScriptKind) {
         self.kinds.0 ^= KindSet::one(kind).0;
@@ -216,6 +230,24 @@ mod tests {
         for word in ["rate>1.0005", "fee>0.5", "rate>", "txid>1", "sort:age", "-1", "rate>-1", "#x", &"a".repeat(65)] {
             assert_eq!(Query::parse(word).unknown.len(), 1, "{word}");
         }
+    }
+
+    #[test]
+    fn fields_show_strict_bounds_and_replace_them() {
+        use super::super::bound::{FROM, TO};
+        let mut query = Query::parse("rate>=2 rate<3 in>4");
+        let ends = |query: &Query| {
+            [(Column::Rate, FROM), (Column::Rate, TO), (Column::Inputs, FROM)]
+                .map(|(column, end)| query.end_text(column, end))
+        };
+        assert_eq!(ends(&query), ["2", "<3", ">4"]);
+        query.set_end(Column::Rate, TO, "5");
+        query.set_end(Column::Inputs, FROM, "");
+        assert_eq!(query.to_string(), "rate>=2 rate<=5");
+        query.set_end(Column::Rate, FROM, ">1.5");
+        assert_eq!(query.to_string(), "rate<=5 rate>1.5");
+        query.set_end(Column::Rate, FROM, "x");
+        assert_eq!(query.to_string(), "rate<=5");
     }
 
     #[test]
