@@ -135,8 +135,8 @@ impl<'a> PrevoutsView<'a> {
     }
 
     fn read(bytes: &'a [u8], form: Form, mut reader: Reader<'a>, count: u64) -> Result<Self, DecodeError> {
-        // A list takes at least a byte: a claim beyond that runs into the end before it allocates.
-        let mut offsets = Vec::with_capacity(usize::try_from(count).unwrap_or(usize::MAX).min(reader.left()));
+        // A claimed count allocates no more than a block of ordinary size needs; what is really there may grow it.
+        let mut offsets = Vec::with_capacity(usize::try_from(count).unwrap_or(usize::MAX).min(1 << 13));
         for _ in 0..count {
             let at = u32::try_from(reader.position())
                 .map_err(|_| DecodeError::Unknown { field: "prevouts length", value: bytes.len() as u64 })?;
