@@ -70,5 +70,6 @@ pub fn Strip(
                 }}
             </svg>
         </div>
+        <p class="muted small">"The block in order, coloured by fee rate"</p>
     }
 }

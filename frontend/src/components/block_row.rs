@@ -19,6 +19,7 @@ pub fn BlockHeads() -> impl IntoView {
             <span class="when">"age"</span>
             <span class="txs">"transactions"</span>
             <span class="bytes">"size"</span>
+            <span>"relative size"</span>
         </div>
     }
 }

@@ -8,7 +8,7 @@ use super::amount::Amount;
 use super::copy::Hash;
 use super::fact::Fact;
 use super::filters::kind_class;
-use super::output_row::{Measured, Opened, who};
+use super::output_row::{Measured, Opened, Who, who};
 use super::script::{Bytes, Piece, ScriptView, WitnessItem};
 use super::virtual_list::ListPlace;
 use crate::format::{count, ends, group};
@@ -67,7 +67,7 @@ pub fn InputRow(
             <span class="io-index">{group(at)}</span>
             <button type="button" class="io-head" aria-expanded=move || is_open.get().to_string()
                 on:click=move |_| open.update(|open| open.turn(at))>
-                <span class="io-who">{title}</span>
+                <Who text=title />
                 <span class="io-value">{value}</span>
             </button>
             <div class="io-line">{kind}{spend}{line}</div>

@@ -58,6 +58,16 @@ pub fn who(address: Option<String>, kind: ScriptKind) -> String {
     })
 }
 
+/// A name that is cut before its end where there is no room: ends are what readers compare.
+#[component]
+pub fn Who(
+    /// All of it.
+    text: String,
+) -> impl IntoView {
+    let (start, end) = text.split_at_checked(text.len().saturating_sub(8)).unwrap_or((&text, ""));
+    view! { <span class="io-who"><span>{start.to_owned()}</span>{end.to_owned()}</span> }
+}
+
 /// The row.
 #[component]
 pub fn OutputRow(
@@ -88,7 +98,7 @@ pub fn OutputRow(
             <span class="io-index">{group(at)}</span>
             <button type="button" class="io-head" aria-expanded=move || is_open.get().to_string()
                 on:click=move |_| open.update(|open| open.turn(at))>
-                <span class="io-who">{title}</span>
+                <Who text=title />
                 <span class="io-value"><Amount value=output.value /></span>
             </button>
             <div class="io-line">

@@ -50,7 +50,7 @@ pub fn Row(
             </span>
             <span class="size" role="gridcell" title=weight>{group(row.vsize())}</span>
             <span class="value" role="gridcell">
-                <Amount value=row.value unit=false />
+                <Amount value=row.value />
             </span>
             <span class="counts" role="gridcell" title="inputs → outputs">
                 {group(row.inputs)} <span class="faint">" → "</span> {group(row.outputs)}

@@ -204,6 +204,7 @@ fn FeePanel(block: Arc<LoadedBlock>, query: Memo<Query>, change: Callback<String
                 </span>
             </h2>
             <FeeHistogram buckets heats range=filtered choose />
+            <p class="muted small">"Height: weight paying that rate. A bar filters the table."</p>
         </section>
     }
     .into_any()

@@ -107,11 +107,13 @@ fn TransactionView(block: Arc<LoadedBlock>, tx: Arc<Tx>) -> impl IntoView {
         }
     };
     let (in_count, out_count) = (tx.inputs.len(), tx.outputs.len());
+    // On a desk both lists stand side by side: only long ones need a jump there.
+    let jumps = if in_count.max(out_count) > 12 { "jumps long" } else { "jumps" };
     view! {
         <article class="transaction" data-test="transaction" data-txid=tx.row.txid.to_string()>
             <TxHead block=Arc::clone(&block) tx=Arc::clone(&tx) />
             {absent}
-            <nav class="jumps" aria-label="Parts">
+            <nav class=jumps aria-label="Parts">
                 <button type="button" class="plain" on:click=move |_| place_in.reveal_start()>{count(wide(in_count), "input")}</button>
                 <button type="button" class="plain" on:click=move |_| place_out.reveal_start()>{count(wide(out_count), "output")}</button>
                 <button type="button" class="plain" data-test="open-all" title="Open or close all (e)" on:click=move |_| turn_all()>"All scripts"</button>

@@ -36,7 +36,8 @@ pub fn TxHead(
     let (before, after) = (step(tx.index.checked_sub(1)), step(tx.index.checked_add(1)));
     let block_name = block.height.map_or_else(|| "of unknown height".to_owned(), group);
     let block_href = Page::block(block.hash).href();
-    let position = ["#", &group(tx.index), " of ", &group(block.rows.len())].concat();
+    let position =
+        [&group(tx.index + 1), " of ", &group(block.rows.len()), " (#", &group(tx.index), ", counted from 0)"].concat();
     let (number, locked) = (tx.version, tx.lock_time);
     let lock_meaning = lock_time(locked, tx.all_final());
     let spent = tx.spent().filter(|_| !row.flags.contains(Flags::COINBASE));
