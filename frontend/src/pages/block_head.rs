@@ -120,7 +120,8 @@ pub fn HeaderFacts(
                 <Fact name="Weight">
                     <span title=count(weight_units, "weight unit") data-test="weight" data-value=weight_units.to_string()>{weight(weight_units)}</span>
                     // In one piece, so that the number never stands under its meter.
-                    <span class="amount muted"><Meter share=full label=percent(full) /> {percent(full)}</span>
+                    " "
+                    <span class="amount muted"><Meter share=full label=percent(full) />{percent(full)}</span>
                 </Fact>
                 {reward.map(|reward| view! { <RewardFacts reward /> })}
                 <Fact name="Version"><code>{hex_word(u32::from_le_bytes(header.version.to_consensus().to_le_bytes()))}</code></Fact>

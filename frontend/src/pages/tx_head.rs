@@ -67,7 +67,7 @@ pub fn TxHead(
             <dl class="facts" data-test="facts">
                 <Fact name="Block">
                     <a href=block_href data-test="block-link" title="To the block (b)">{block_name}</a>
-                    " " <span class="muted">{position}</span>
+                    " · " <span class="muted">{position}</span>
                 </Fact>
                 <Fact name="Time of the block"><Moment time /></Fact>
                 {fees}
