@@ -16,9 +16,6 @@ use super::{Reply, Request};
 use crate::api::{self, Abort, ApiError, elapsed};
 use crate::model::block::Report;
 
-/// Milliseconds between two words of progress.
-const PROGRESS_EVERY: u32 = 40;
-
 type Jobs = Rc<RefCell<HashMap<u32, Abort>>>;
 
 /// Listens for as long as the page lives.
@@ -64,14 +61,8 @@ async fn load(
     signal: Option<&web_sys::AbortSignal>,
 ) -> Result<(Vec<u8>, Vec<u8>, Report), ApiError> {
     let start = js_sys::Date::now();
-    // The first word is due at once: a slow payload may bring no second chunk for long.
-    let mut due = 0;
-    let progress = |received, total: Option<u64>| {
-        if elapsed(start) >= due || total == Some(received) {
-            due = elapsed(start) + PROGRESS_EVERY;
-            post(scope, &Reply::Progress { job, received, total }, &[]);
-        }
-    };
+    // Every chunk is told: after any of them a slow payload may stand still for long.
+    let progress = |received, total| post(scope, &Reply::Progress { job, received, total }, &[]);
     let cache = if fresh { RequestCache::Reload } else { RequestCache::Default };
     let bytes = api::bytes(&url, signal, cache, progress).await?;
     let fetch_ms = elapsed(start);
