@@ -10,6 +10,7 @@ use bitcoin::block::Header;
 use bitcoin::{BlockHash, Network, Work};
 use hindsight_shared::Height;
 use hindsight_shared::network::NetworkExt;
+use hindsight_shared::search::ListStart;
 
 use crate::source::{BlockFile, BlockRecord, FileStamp, Found, Position};
 
@@ -175,27 +176,53 @@ impl Chain {
         node.height.and_then(|height| self.by_height(height)).is_some_and(|best| best.hash == node.hash)
     }
 
-    /// Heights of the best chain from one (without it, from the tip) downwards, across gaps.
-    pub fn downwards(&self, from: Option<Height>) -> impl Iterator<Item = Height> + '_ {
-        let from = from.unwrap_or(Height(u32::MAX));
-        let segments = self.best.segments().iter().rev().filter(move |segment| segment.from() <= from);
-        segments.flat_map(move |segment| (segment.from().0..=segment.to().min(from).0).rev().map(Height))
+    /// Heights of the best chain from a start (without one, from the tip) downwards, across gaps.
+    pub fn downwards(&self, from: Option<ListStart>) -> impl Iterator<Item = Height> + '_ {
+        let from = match from {
+            None => self.tip().and_then(|tip| tip.height),
+            Some(ListStart::Height(height)) => Some(height),
+            Some(ListStart::Day(day)) => self.last_until(day.end()),
+        };
+        from.into_iter().flat_map(|from| {
+            let segments = self.best.segments().iter().rev().filter(move |segment| segment.from() <= from);
+            segments.flat_map(move |segment| (segment.from().0..=segment.to().min(from).0).rev().map(Height))
+        })
     }
 
     /// Median of the times of a block and its ten nearest ancestors (Core's `GetMedianTimePast`); `None` where one of
     /// those is missing.
     pub fn median_time(&self, node: &Node) -> Option<u32> {
-        let mut times = Vec::with_capacity(11);
-        let mut next = Some(node);
-        while let Some(node) = next.filter(|_| times.len() < 11) {
-            times.push(node.header.time);
-            next = node.parent.map(|parent| self.node(parent));
-            if next.is_none() && !self.is_genesis(node) && times.len() < 11 {
-                return None;
+        let times = self.recent_times(node);
+        let complete = times.len() == MEDIAN_SPAN || node.linked;
+        middle_of(times).filter(|_| complete)
+    }
+
+    /// Times of a block and of its nearest ancestors: of eleven in all, or of as many as there are.
+    fn recent_times(&self, node: &Node) -> Vec<u32> {
+        let nodes = std::iter::successors(Some(node), |node| node.parent.map(|parent| self.node(parent)));
+        nodes.take(MEDIAN_SPAN).map(|node| node.header.time).collect()
+    }
+
+    /// The highest block of the best chain whose header's time is not after `time`.
+    ///
+    /// Times may go backwards, but each is after the median of the eleven before it (Core's
+    /// `ContextualCheckBlockHeader`), and those medians never do: a search by halves finds the block above which every
+    /// time is later, and a few steps down from there is the one that is not. In the first ten blocks of an island the
+    /// medians are those of what is there.
+    pub fn last_until(&self, time: u32) -> Option<Height> {
+        self.best.segments().iter().rev().find_map(|segment| {
+            let (mut low, mut high) = (segment.from().0, segment.to().0);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if self.by_height(Height(middle)).is_some_and(|node| middle_of(self.recent_times(node)) <= Some(time)) {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
             }
-        }
-        times.sort_unstable();
-        times.get(times.len() / 2).copied()
+            let is_until = |height: &Height| self.by_height(*height).is_some_and(|node| node.header.time <= time);
+            (segment.from().0..=low).rev().map(Height).find(is_until)
+        })
     }
 
     /// Whether a block is the first of all.
@@ -283,6 +310,14 @@ impl Chain {
         self.join(id);
         id
     }
+}
+
+/// Blocks whose times make a median (Core's `nMedianTimeSpan`).
+const MEDIAN_SPAN: usize = 11;
+
+fn middle_of(mut times: Vec<u32>) -> Option<u32> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
 }
 
 fn index(id: NodeId) -> usize {

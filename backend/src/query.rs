@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hindsight_shared::Height;
 use hindsight_shared::api::{BlockFacts, HeightFrom};
 use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts};
-use hindsight_shared::search::BlockId;
+use hindsight_shared::search::{BlockId, ListStart};
 use parking_lot::RwLock;
 
 use crate::chain::{Chain, Node};
@@ -98,7 +98,7 @@ impl Explorer {
     }
 
     /// Up to `count` blocks of the best chain from `from` (without it, from the tip) downwards, across gaps.
-    pub fn blocks(&self, from: Option<Height>, count: usize) -> Vec<BlockFacts> {
+    pub fn blocks(&self, from: Option<ListStart>, count: usize) -> Vec<BlockFacts> {
         let chain = self.chain.read();
         let nodes = chain.downwards(from).take(count).filter_map(|height| chain.by_height(height));
         nodes.map(|node| facts(&chain, node)).collect()

@@ -1,6 +1,6 @@
 //! The only network. It works in a window and in a worker, reports progress, and stops when whoever asked is gone.
 
-use gloo_net::http::{Request, Response};
+use gloo_net::http::{Request, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
@@ -71,6 +71,17 @@ pub async fn json<T: DeserializeOwned>(url: &str, signal: Option<&web_sys::Abort
     serde_json::from_slice(&body).map_err(|error| ApiError::Unreadable(error.to_string()))
 }
 
+/// Fetches a binary answer.
+pub async fn get(url: &str) -> Result<Vec<u8>, ApiError> {
+    fetch(Request::get(url), |_, _| {}).await
+}
+
+/// Fetches the row of statistics that the server has of a block.
+pub async fn stats_row(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<Vec<u8>, ApiError> {
+    let request = Request::get(url).header("accept", hindsight_shared::stats::row::MEDIA_TYPE);
+    fetch(request.abort_signal(signal), |_, _| {}).await
+}
+
 /// Fetches an answer whole, telling how many bytes are there, and of how many where the server said so.
 pub async fn bytes(
     url: &str,
@@ -78,8 +89,11 @@ pub async fn bytes(
     cache: web_sys::RequestCache,
     mut progress: impl FnMut(u64, Option<u64>),
 ) -> Result<Vec<u8>, ApiError> {
-    let request = Request::get(url).cache(cache).abort_signal(signal).send();
-    let response = request.await.map_err(|error| ApiError::Unreachable(error.to_string()))?;
+    fetch(Request::get(url).cache(cache).abort_signal(signal), &mut progress).await
+}
+
+async fn fetch(request: RequestBuilder, mut progress: impl FnMut(u64, Option<u64>)) -> Result<Vec<u8>, ApiError> {
+    let response = request.send().await.map_err(|error| ApiError::Unreachable(error.to_string()))?;
     let body = read(&response, &mut progress).await?;
     if response.ok() { Ok(body) } else { Err(refused(response.status(), &body)) }
 }

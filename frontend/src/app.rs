@@ -1,17 +1,18 @@
 //! The app: contexts, frame, the open page, and the keys that work everywhere.
 
-use hindsight_shared::search::{BlockId, parse_search};
+use hindsight_shared::search::{BlockId, Term, parse_search};
 use leptos::prelude::*;
 
 use crate::blocks::Blocks;
-use crate::browser::{focus, is_taken};
+use crate::browser::{focus, is_taken, on_key};
 use crate::chain::Chain;
 use crate::components::frame::{Foot, Head};
 use crate::components::keys::Keys;
 use crate::components::search_box::SEARCH_ID;
+use crate::fetched::Fetched;
 use crate::navigation::Navigator;
 use crate::pages::block::{BlockPage, LastTx};
-use crate::pages::home::{Fetched, HomePage};
+use crate::pages::home::{HomePage, JUMP_ID};
 use crate::pages::not_found::NotFoundPage;
 use crate::pages::transaction::TransactionPage;
 use crate::route::{Page, TxId};
@@ -30,7 +31,7 @@ pub fn App() -> impl IntoView {
     provide_context(Fetched::new());
     provide_context(LastTx(StoredValue::new(None)));
     let sheet = RwSignal::new(false);
-    drop(window_event_listener(leptos::ev::keydown, move |event| global_key(&event, navigator, settings, sheet)));
+    on_key(move |event| global_key(event, navigator, settings, sheet));
     let search = Callback::new(move |text: String| open_search(&text, navigator, blocks));
     let page = Memo::new(move |_| navigator.page.get());
     view! {
@@ -51,7 +52,7 @@ pub fn App() -> impl IntoView {
 /// Opens what was typed, or says why it names nothing.
 fn open_search(text: &str, navigator: Navigator, blocks: Blocks) -> Option<String> {
     match parse_search(text) {
-        Ok(BlockId::Hash(hash)) => {
+        Ok(Term::Block(BlockId::Hash(hash))) => {
             // The same digits may be a transaction's of a block that is open already.
             let txid = text.trim().parse().ok();
             let block = txid.and_then(|txid| blocks.with_tx(&txid));
@@ -61,8 +62,12 @@ fn open_search(text: &str, navigator: Navigator, blocks: Blocks) -> Option<Strin
             });
             None
         }
-        Ok(height) => {
+        Ok(Term::Block(height)) => {
             navigator.go(Page::Block(height));
+            None
+        }
+        Ok(Term::Day(day)) => {
+            navigator.go_with(Page::Home, day.to_string());
             None
         }
         Err(error) => Some(error.to_string()),
@@ -81,6 +86,7 @@ fn global_key(event: &web_sys::KeyboardEvent, navigator: Navigator, settings: Se
         "s" => focus(SEARCH_ID),
         // A block's page has its own find for this key and hears it first.
         "/" if !matches!(navigator.page.get_untracked(), Page::Block(_)) => focus(SEARCH_ID),
+        "g" => focus(JUMP_ID),
         "h" => navigator.go(Page::Home),
         "u" => settings.unit.update(|unit| *unit = unit.other()),
         "t" => settings.theme.update(|theme| *theme = Theme::next(*theme)),

@@ -160,8 +160,8 @@ impl Blocks {
             Reply::Failed { job, error } => (job, Load::Failed(error)),
             Reply::Done { job, report } => {
                 let mut buffers = buffers.into_iter();
-                let (bytes, rows) = (buffers.next().unwrap_or_default(), buffers.next().unwrap_or_default());
-                let block = LoadedBlock::new(bytes, &rows, report);
+                let [bytes, rows, stats] = std::array::from_fn(|_| buffers.next().unwrap_or_default());
+                let block = LoadedBlock::new(bytes, &rows, &stats, report);
                 let unreadable = |error: hindsight_shared::DecodeError| ApiError::Unreadable(error.to_string());
                 (job, block.map_or_else(|error| Load::Failed(unreadable(error)), |block| Load::Ready(Arc::new(block))))
             }

@@ -81,21 +81,31 @@ pub fn focus_quietly(element: NodeRef<leptos::html::Div>) {
     }
 }
 
-/// Calls back with every key pressed anywhere, as long as the caller's component stands.
-pub fn on_key(listener: impl Fn(web_sys::KeyboardEvent) + 'static) {
-    let handle = window_event_listener(leptos::ev::keydown, listener);
+/// Calls back with every such event of the window, as long as the caller's component stands.
+pub fn on_window(event: &'static str, listener: impl Fn(web_sys::Event) + 'static) {
+    // Boxed, so that Leptos's part is there once.
+    let listener: Box<dyn Fn(web_sys::Event)> = Box::new(listener);
+    let handle = window_event_listener_untyped(event, listener);
     on_cleanup(move || handle.remove());
+}
+
+/// Calls back with every key pressed anywhere, as long as the caller's component stands.
+pub fn on_key(listener: impl Fn(&web_sys::KeyboardEvent) + 'static) {
+    on_window("keydown", move |event| {
+        if let Some(event) = event.dyn_ref() {
+            listener(event);
+        }
+    });
 }
 
 /// A signal that follows a media query.
 pub fn media(query: &'static str) -> RwSignal<bool> {
     let signal = RwSignal::new(matches(query));
-    let handle = window_event_listener(leptos::ev::resize, move |_| {
+    on_window("resize", move |_| {
         let holds = matches(query);
         if signal.get_untracked() != holds {
             signal.set(holds);
         }
     });
-    on_cleanup(move || handle.remove());
     signal
 }

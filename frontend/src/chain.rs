@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use hindsight_shared::api::{BlockFacts, STATUS, Status};
+use bitcoin::BlockHash;
+use hindsight_shared::api::{BlockFacts, STATUS, Status, stats_path};
+use hindsight_shared::search::BlockId;
 use leptos::prelude::*;
 use serde::de::DeserializeOwned;
 
@@ -68,14 +70,27 @@ pub type Answer<T> = RwSignal<Option<Result<T, ApiError>>>;
 
 /// Asks for a small answer.
 pub fn ask<T: DeserializeOwned + Send + Sync + 'static>(path: &str, answer: Answer<T>) {
-    let abort = Abort::new();
-    let signal = abort.signal();
-    // Dropped, and with it the request, together with the component that asks.
-    let _ = StoredValue::new_local(abort);
-    let url = absolute(path);
+    let (url, signal) = (absolute(path), abort_with_component());
     leptos::task::spawn_local(async move {
         let result = api::json(&url, signal.as_ref()).await;
         // The component may be gone.
         let _ = answer.try_set(Some(result));
     });
+}
+
+/// Asks for the statistics that the server has of a block, as one packed row.
+pub fn ask_stats(block: BlockHash, answer: Answer<Vec<u8>>) {
+    let (url, signal) = (absolute(&stats_path(BlockId::Hash(block))), abort_with_component());
+    leptos::task::spawn_local(async move {
+        let result = api::stats_row(&url, signal.as_ref()).await;
+        let _ = answer.try_set(Some(result));
+    });
+}
+
+/// What a request listens to that stops together with the component that asks.
+fn abort_with_component() -> Option<web_sys::AbortSignal> {
+    let abort = Abort::new();
+    let signal = abort.signal();
+    let _ = StoredValue::new_local(abort);
+    signal
 }

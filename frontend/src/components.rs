@@ -16,6 +16,7 @@ pub mod output_row;
 pub mod script;
 pub mod search_box;
 pub mod server;
+pub mod stats;
 pub mod switches;
 pub mod time;
 pub mod tx_row;

@@ -4,6 +4,7 @@
 use std::fmt::{Display, Write};
 
 use bitcoin::Amount;
+use hindsight_shared::calendar::civil;
 
 /// Digits in groups of three: `1,234,567`.
 pub fn group(number: impl Display) -> String {
@@ -125,25 +126,12 @@ pub fn percent(thousandths: u32) -> String {
 /// A time in seconds since 1970, shifted by minutes east of Greenwich: `2009-01-03 18:15:05`.
 pub fn date_time(time: u32, minutes_east: i32) -> String {
     let seconds = i64::from(time) + 60 * i64::from(minutes_east);
-    let (year, month, day) = date(seconds.div_euclid(86_400));
+    let (year, month, day) = civil(seconds.div_euclid(86_400));
     let second = seconds.rem_euclid(86_400);
     let mut out = String::with_capacity(19);
     // Writing to a string cannot fail.
     let _ = write!(out, "{year}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
     out
-}
-
-/// Year, month and day of a count of days since 1970 (H. Hinnant's `civil_from_days`).
-const fn date(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year_of_era + era * 400 + if month <= 2 { 1 } else { 0 }, month, day)
 }
 
 /// A zone's distance from Greenwich: `UTC`, `UTC+05:30`.

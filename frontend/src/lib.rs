@@ -7,6 +7,7 @@ pub mod browser;
 pub mod chain;
 pub mod charts;
 pub mod components;
+pub mod fetched;
 pub mod format;
 pub mod model;
 pub mod navigation;

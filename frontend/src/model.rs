@@ -3,9 +3,11 @@
 
 pub mod block;
 pub mod bound;
+pub mod brief;
 pub mod explain;
 pub mod query;
 pub mod scroll;
+pub mod stats;
 pub mod table;
 pub mod tx;
 pub mod witness;

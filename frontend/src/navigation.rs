@@ -6,7 +6,7 @@
 use leptos::prelude::*;
 use wasm_bindgen::{JsCast, JsValue};
 
-use crate::browser::now_ms;
+use crate::browser::{now_ms, on_window};
 use crate::number::pixels;
 use crate::route::{Page, decode_query, encode_query};
 
@@ -61,9 +61,13 @@ impl Navigator {
         if navigator.entry.with_value(|entry| entry.key.is_empty()) {
             navigator.write(None, true);
         }
-        drop(window_event_listener(leptos::ev::click, move |event| navigator.follow(&event)));
-        drop(window_event_listener(leptos::ev::popstate, move |_| navigator.arrive_back()));
-        drop(window_event_listener(leptos::ev::pagehide, move |_| navigator.remember()));
+        on_window("click", move |event| {
+            if let Some(event) = event.dyn_ref() {
+                navigator.follow(event);
+            }
+        });
+        on_window("popstate", move |_| navigator.arrive_back());
+        on_window("pagehide", move |_| navigator.remember());
         navigator
     }
 
@@ -72,7 +76,8 @@ impl Navigator {
         self.go_with(page, String::new());
     }
 
-    fn go_with(self, page: Page, query: String) {
+    /// Opens a page with a query.
+    pub fn go_with(self, page: Page, query: String) {
         self.remember();
         self.write(Some([page.href(), encode_query(&query)].concat()), false);
         self.entry.update_value(|entry| entry.restore = Some(0));

@@ -1,7 +1,7 @@
 //! The worker: fetches a payload, decodes and checks it off the page's thread, and hands over the bytes and rows
 //! without copying them again.
 //!
-//! Every message is an array whose first element is JSON; a finished block has its two buffers behind it,
+//! A request is bytes in postcard's form; a reply is an array of such bytes and, for a finished block, its buffers,
 //! transferred.
 
 pub mod client;
@@ -51,7 +51,8 @@ pub enum Reply {
         /// The number of the request.
         job: u32,
     },
-    /// The block is decoded; payload and packed rows follow in the same message.
+    /// The block is decoded; payload, packed rows and the packed row of its statistics (empty where there are none)
+    /// follow in the same message.
     Done {
         /// The number of the request.
         job: u32,
@@ -74,11 +75,11 @@ mod tests {
     #[test]
     fn messages_return() {
         let request = Request::Load { job: 1, url: "api/v1/block/5/payload".to_owned(), asked: None, fresh: true };
-        let text = serde_json::to_string(&request).unwrap();
-        assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
+        let bytes = postcard::to_allocvec(&request).unwrap();
+        assert_eq!(postcard::from_bytes::<Request>(&bytes).unwrap(), request);
         let error = ApiError::Refused { status: 404, sentence: "there is no block 5".to_owned() };
         let reply = Reply::Failed { job: 1, error };
-        let text = serde_json::to_string(&reply).unwrap();
-        assert_eq!(serde_json::from_str::<Reply>(&text).unwrap(), reply);
+        let bytes = postcard::to_allocvec(&reply).unwrap();
+        assert_eq!(postcard::from_bytes::<Reply>(&bytes).unwrap(), reply);
     }
 }

@@ -6,7 +6,7 @@ use bitcoin::BlockHash;
 use serde::{Deserialize, Serialize};
 
 use crate::Height;
-use crate::search::BlockId;
+use crate::search::{BlockId, ListStart};
 
 /// `GET`: the block's bytes with its prevouts, as a payload.
 pub fn payload_path(id: BlockId) -> String {
@@ -25,7 +25,7 @@ pub fn stats_path(id: BlockId) -> String {
 
 /// `GET`: rows of statistics (`stats::row::Summary`) of up to `count` blocks from `from` (the tip where absent)
 /// downwards, newest first. Blocks whose statistics are not computed yet, or cannot be, are left out.
-pub fn summaries_path(from: Option<Height>, count: u32) -> String {
+pub fn summaries_path(from: Option<ListStart>, count: u32) -> String {
     match from {
         Some(from) => format!("api/v1/blocks/summaries?from={from}&count={count}"),
         None => format!("api/v1/blocks/summaries?count={count}"),
@@ -38,7 +38,7 @@ pub fn block_path(id: BlockId) -> String {
 }
 
 /// `GET`: what the chain map knows of `count` blocks from `from` (the tip where absent) downwards, newest first.
-pub fn blocks_path(from: Option<Height>, count: u32) -> String {
+pub fn blocks_path(from: Option<ListStart>, count: u32) -> String {
     match from {
         Some(from) => format!("api/v1/blocks?from={from}&count={count}"),
         None => format!("api/v1/blocks?count={count}"),

@@ -3,6 +3,7 @@
 pub mod api;
 pub mod block;
 pub mod bytes;
+pub mod calendar;
 pub mod error;
 pub mod network;
 pub mod payload;

@@ -9,7 +9,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use hindsight_shared::Height;
 use hindsight_shared::api::BlockFacts;
 use hindsight_shared::payload::MEDIA_TYPE;
-use hindsight_shared::search::BlockId;
+use hindsight_shared::search::{BlockId, ListStart};
 use serde::Deserialize;
 
 use super::error::HttpError;
@@ -108,8 +108,8 @@ pub struct ListQuery {
 
 impl ListQuery {
     /// Where to start, and how many; at most `most`.
-    pub fn parse(&self, most: u32) -> Result<(Option<Height>, usize), HttpError> {
-        let from = self.from.as_deref().map(height).transpose()?;
+    pub fn parse(&self, most: u32) -> Result<(Option<ListStart>, usize), HttpError> {
+        let from = self.from.as_deref().map(str::parse).transpose()?;
         let count = self.count.as_deref().unwrap_or("20");
         let parsed: Option<u32> = count.parse().ok().filter(|count| (1..=most).contains(count));
         let parsed = parsed.and_then(|count| usize::try_from(count).ok());

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use hindsight_shared::api::ErrorBody;
-use hindsight_shared::search::NotABlockId;
+use hindsight_shared::search::{NotABlockId, NotAListStart};
 
 use crate::query::QueryError;
 
@@ -73,6 +73,12 @@ impl From<QueryError> for HttpError {
 
 impl From<NotABlockId> for HttpError {
     fn from(error: NotABlockId) -> Self {
+        Self::bad_request(error.to_string())
+    }
+}
+
+impl From<NotAListStart> for HttpError {
+    fn from(error: NotAListStart) -> Self {
         Self::bad_request(error.to_string())
     }
 }

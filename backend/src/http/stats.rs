@@ -6,6 +6,7 @@ use axum::response::Response;
 use bitcoin::hashes::{Hash, sha256};
 use hindsight_shared::search::BlockId;
 use hindsight_shared::stats::core::UtxoOverhead;
+use hindsight_shared::stats::row::MEDIA_TYPE;
 use serde::Deserialize;
 
 use super::blocks::{ListQuery, fresh};
@@ -14,9 +15,6 @@ use super::extract::{Parameters, Steps};
 use super::respond::{Caching, Parts, bytes};
 use super::state::AppState;
 use super::stats_json::stats_json;
-
-/// The media type of summary rows.
-pub const MEDIA_TYPE: &str = "application/vnd.hindsight.summary";
 
 /// Most rows in one answer: some 1.5 MB.
 const MOST_SUMMARIES: u32 = 2016;

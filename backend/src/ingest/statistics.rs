@@ -12,6 +12,7 @@ use bitcoin::BlockHash;
 use hindsight_shared::Height;
 use hindsight_shared::block::BlockView;
 use hindsight_shared::payload::{Prevouts, same_counts};
+use hindsight_shared::search::ListStart;
 use hindsight_shared::stats::row::Summary;
 use hindsight_shared::verify::check_whole;
 use parking_lot::RwLock;
@@ -129,11 +130,11 @@ impl Statistician {
             self.below = self.below.or(tip);
         }
         let Some(tip) = tip else { return Vec::new() };
-        let newest = chain.downwards(Some(tip)).take(NEWEST);
+        let newest = chain.downwards(Some(ListStart::Height(tip))).take(NEWEST);
         let mut wanted: Vec<_> = newest.filter_map(|height| self.unsettled(&chain, height)).take(AT_ONCE).collect();
         if let Some(below) = self.below.filter(|_| wanted.is_empty()) {
             let mut last = None;
-            for height in chain.downwards(Some(below)).take(LOOK) {
+            for height in chain.downwards(Some(ListStart::Height(below))).take(LOOK) {
                 last = Some(height);
                 wanted.extend(self.unsettled(&chain, height));
                 if wanted.len() == AT_ONCE {

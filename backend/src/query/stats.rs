@@ -5,7 +5,7 @@ use hindsight_shared::Height;
 use hindsight_shared::block::BlockView;
 use hindsight_shared::payload::{Absence, split_checksum};
 use hindsight_shared::prevouts::PrevoutsView;
-use hindsight_shared::search::BlockId;
+use hindsight_shared::search::{BlockId, ListStart};
 use hindsight_shared::stats::miner;
 use hindsight_shared::stats::row::{SUMMARY_SIZE, Summary};
 
@@ -57,7 +57,7 @@ impl Explorer {
     ///
     /// # Errors
     /// As the index fails.
-    pub fn summaries(&self, from: Option<Height>, count: usize) -> Result<Vec<u8>, QueryError> {
+    pub fn summaries(&self, from: Option<ListStart>, count: usize) -> Result<Vec<u8>, QueryError> {
         let wanted: Vec<(Height, BlockHash)> = {
             let chain = self.chain.read();
             let blocks = chain.downwards(from).take(count);

@@ -4,6 +4,7 @@ use leptos::html::Div;
 use leptos::prelude::*;
 
 use super::geometry::{Bar, Bucket, bars, labels};
+use crate::browser::on_window;
 use crate::format::{count, milli_short, weight};
 use crate::number::{pixels, share};
 
@@ -37,8 +38,7 @@ pub fn FeeHistogram(
         frame.track();
         measure();
     });
-    let handle = window_event_listener(leptos::ev::resize, move |_| measure());
-    on_cleanup(move || handle.remove());
+    on_window("resize", move |_| measure());
     let weights: Vec<u64> = buckets.iter().map(|bucket| bucket.weight).collect();
     let total: u64 = weights.iter().sum();
     let drawn = move || {

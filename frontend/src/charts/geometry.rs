@@ -59,6 +59,27 @@ pub fn row_heat(row: &TxRow) -> Option<u32> {
     bucket_of(row).map(heat)
 }
 
+/// How wide the axis of fee rates is on which blocks are compared: four decades, from 0.1 to 1,000 sat/vB.
+pub const AXIS: u32 = 1000;
+
+/// Where a fee rate, in thousandths, lies on that axis: by its logarithm, what is beyond an end at that end.
+pub fn on_axis(milli: u64) -> u32 {
+    const DECADE: u32 = AXIS / 4;
+    // Within a decade by halves: straight lines between 1, 2, 5 and 10 are at most two hundredths off a logarithm.
+    const STEPS: [(u64, u32); 4] = [(100, 0), (200, 301), (500, 699), (1000, 1000)];
+    let (mut low, mut decade) = (milli.max(100), 0);
+    while low >= 1000 && decade < 3 {
+        low /= 10;
+        decade += 1;
+    }
+    let low = low.min(1000);
+    let within = STEPS.windows(2).find(|ends| low <= ends[1].0).map_or(1000, |ends| {
+        let ((from, start), (to, end)) = (ends[0], ends[1]);
+        start + share(low - from, to - from, end - start)
+    });
+    decade * DECADE + within * DECADE / 1000
+}
+
 /// A bar of a chart.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bar {

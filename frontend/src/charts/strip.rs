@@ -8,6 +8,7 @@ use leptos::prelude::*;
 
 use super::fee_histogram::offset_x;
 use super::geometry::{Slice, slice_at, strip};
+use crate::browser::on_window;
 use crate::model::block::LoadedBlock;
 
 const HEIGHT: u32 = 26;
@@ -36,8 +37,7 @@ pub fn Strip(
         frame.track();
         first();
     });
-    let handle = window_event_listener(leptos::ev::resize, move |_| measure());
-    on_cleanup(move || handle.remove());
+    on_window("resize", move |_| measure());
     let pick = move |event: leptos::ev::MouseEvent| {
         let Some(frame) = frame.get_untracked() else { return };
         let x = offset_x(&event, frame.get_bounding_client_rect().left());

@@ -32,6 +32,8 @@ pub fn Checks(
         milliseconds(report.decode_ms),
         ", checked in ".to_owned(),
         milliseconds(report.verify_ms),
+        ", statistics in ".to_owned(),
+        milliseconds(report.stats_ms),
     ]
     .concat();
     view! {

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::search_box::SearchBox;
+use super::search_box::{SEARCH_ID, SearchBox};
 use super::switches::{ThemeSwitch, UnitSwitch};
 use crate::chain::Chain;
 
@@ -29,7 +29,7 @@ pub fn Head(
                     {network}
                     {move || demo().then_some(" · demo")}
                 </span>
-                <SearchBox search />
+                <SearchBox search id=SEARCH_ID what="Block height, hash or date" key="s" />
                 <div class="switches">
                     <UnitSwitch />
                     <ThemeSwitch />

@@ -2,8 +2,9 @@
 
 use leptos::prelude::*;
 
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 14] = [
     ("s", "search for a block"),
+    ("g", "in the list of blocks: go to a height or date"),
     ("h", "newest blocks"),
     ("← →", "previous, next block; on a transaction: previous, next transaction"),
     ("j k ↓ ↑", "move in the list"),

@@ -1,4 +1,4 @@
-//! The search box in the frame: a height or a hash.
+//! A box to search with: the frame's, for any block, and the list's, for a place in it.
 
 use leptos::prelude::*;
 
@@ -12,6 +12,12 @@ pub const SEARCH_ID: &str = "search";
 pub fn SearchBox(
     /// Opens a search.
     search: Callback<String, Option<String>>,
+    /// Its id.
+    id: &'static str,
+    /// What it takes.
+    what: &'static str,
+    /// The key that puts the cursor here.
+    key: &'static str,
 ) -> impl IntoView {
     let (text, trouble) = (RwSignal::new(String::new()), RwSignal::new(None::<String>));
     let submit = move |event: leptos::ev::SubmitEvent| {
@@ -36,22 +42,21 @@ pub fn SearchBox(
             let _ = input.blur();
         }
     };
+    let trouble_id = [id, "-trouble"].concat();
     view! {
         <form class="search" role="search" on:submit=submit>
             <Glyph icon=Icon::Search />
-            <label class="unseen" for=SEARCH_ID>
-                "Block height or hash"
-            </label>
+            <label class="unseen" for=id>{what}</label>
             <input
-                id=SEARCH_ID
-                data-test="search"
+                id=id
+                data-test=id
                 type="search"
                 autocomplete="off"
                 autocapitalize="off"
                 spellcheck="false"
                 enterkeyhint="go"
-                placeholder="Block height or hash"
-                aria-describedby="search-trouble"
+                placeholder=what
+                aria-describedby=trouble_id.clone()
                 aria-invalid=move || trouble.get().is_some().to_string()
                 prop:value=text
                 on:keydown=clear
@@ -60,8 +65,8 @@ pub fn SearchBox(
                     trouble.set(None);
                 }
             />
-            <kbd aria-hidden="true">"s"</kbd>
-            <p id="search-trouble" class="trouble" role="status">{trouble}</p>
+            <kbd aria-hidden="true">{key}</kbd>
+            <p id=trouble_id class="trouble" role="status">{trouble}</p>
         </form>
     }
 }

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use super::filters::{FIND_ID, Filters};
 use super::tx_row::{Row, occurring, row_at};
-use super::virtual_list::{ListPlace, VirtualList};
+use super::virtual_list::{DrawRow, ListPlace, VirtualList};
 use crate::browser::{focus, focus_quietly, is_taken, media, on_key};
 use crate::format::{bytes, count, group};
 use crate::model::block::LoadedBlock;
@@ -63,7 +63,7 @@ pub fn TxTable(
         }
     });
     on_key(move |event| {
-        if walk(&event, order, chosen, open, change) {
+        if walk(event, order, chosen, open, change) {
             // So that a screen reader says which row is chosen, and arrows go on from there.
             focus_quietly(frame);
         }
@@ -72,10 +72,10 @@ pub fn TxTable(
     let summing = Arc::clone(&block);
     let summary = move || order.with(|order| summary(&totals(&summing.rows, order), all));
     let rows = Arc::clone(&block);
-    let row = move |place: usize, at: u32| {
+    let row = DrawRow::new(move |(place, at)| {
         let chosen = Signal::derive(move || chosen.get() == Some(at));
-        row_at(&rows.rows, at).map(|row| view! { <Row at place row href=href.run(at) chosen /> })
-    };
+        row_at(&rows.rows, at).map(|row| view! { <Row at place row href=href.run(at) chosen /> }).into_any()
+    });
     let active = move || chosen.get().map(|at| ["tx-", &at.to_string()].concat());
     view! {
         <section class="table" aria-label="Transactions">

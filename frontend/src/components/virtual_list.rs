@@ -6,7 +6,7 @@ use std::sync::Arc;
 use leptos::html::Div;
 use leptos::prelude::*;
 
-use crate::browser::window_height;
+use crate::browser::{on_window, window_height};
 use crate::model::scroll::{Heights, scroll_to, visible_range};
 use crate::navigation::scroll_by;
 use crate::number::pixels;
@@ -68,21 +68,20 @@ impl ListPlace {
     }
 }
 
-/// The list. Each row is drawn from its position and its item.
+/// Draws a row from its position and its item.
+pub type DrawRow = Callback<(usize, u32), AnyView>;
+
+/// The list. It is not generic over its rows: each kind of list would be another 8 KB to download.
 #[component]
-pub fn VirtualList<F, V>(
+pub fn VirtualList(
     /// What the rows stand for.
     #[prop(into)]
     items: Signal<Arc<Vec<u32>>>,
     /// Where the list stands.
     place: ListPlace,
     /// Draws a row.
-    row: F,
-) -> impl IntoView
-where
-    F: Fn(usize, u32) -> V + Send + Clone + 'static,
-    V: IntoView + 'static,
-{
+    row: DrawRow,
+) -> impl IntoView {
     let range = RwSignal::new(0..0);
     let look = move || {
         let Some(scrolled) = place.scrolled() else { return };
@@ -98,12 +97,8 @@ where
         place.frame.track();
         look();
     });
-    for handle in [
-        window_event_listener(leptos::ev::scroll, move |_| look()),
-        window_event_listener(leptos::ev::resize, move |_| look()),
-    ] {
-        on_cleanup(move || handle.remove());
-    }
+    on_window("scroll", move |_| look());
+    on_window("resize", move |_| look());
     let height = move || {
         let count = items.with(|items| items.len());
         px(place.heights.with(|heights| heights.top(count)))
@@ -122,7 +117,7 @@ where
     view! {
         <div class="long-list" node_ref=place.frame style:height=height role="presentation">
             <div class="window" style:transform=shift role="presentation">
-                <For each=drawn key=|seen| *seen children=move |(at, item)| row(at, item) />
+                <For each=drawn key=|seen| *seen children=move |seen| row.run(seen) />
             </div>
         </div>
     }

@@ -2,6 +2,7 @@
 //! share one of these, so going from a block to a transaction and back costs nothing.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bitcoin::block::Header;
 use bitcoin::{Amount, BlockHash, Network, Txid};
@@ -10,6 +11,7 @@ use hindsight_shared::bytes::Reader;
 use hindsight_shared::network::{NetworkExt, network_of};
 use hindsight_shared::payload::{Absence, Kind, Payload};
 use hindsight_shared::prevouts::Prevout;
+use hindsight_shared::stats::row::Summary;
 use hindsight_shared::summary::{ROW_SIZE, TxRow};
 use hindsight_shared::verify::{Check, Outcome, Subject};
 use hindsight_shared::{DecodeError, Height};
@@ -26,6 +28,8 @@ pub struct Report {
     pub decode_ms: u32,
     /// Milliseconds to check the whole.
     pub verify_ms: u32,
+    /// Milliseconds to compute its statistics.
+    pub stats_ms: u32,
 }
 
 /// A decoded block.
@@ -36,6 +40,8 @@ pub struct LoadedBlock {
     report: Report,
     /// One row per transaction, in block order.
     pub rows: Vec<TxRow>,
+    /// Its statistics; absent where the height or what it spends is not known.
+    pub stats: Option<Arc<Summary>>,
     /// The block's hash, computed here.
     pub hash: BlockHash,
     /// Its header.
@@ -65,12 +71,13 @@ pub struct Reward {
 
 impl LoadedBlock {
     /// Puts together what the worker handed over.
-    pub fn new(bytes: Vec<u8>, packed: &[u8], report: Report) -> Result<Self, DecodeError> {
+    pub fn new(bytes: Vec<u8>, packed: &[u8], stats: &[u8], report: Report) -> Result<Self, DecodeError> {
         let payload = Payload::decode(&bytes)?;
         let header = block::header(Reader::new(payload.block).array::<HEADER_SIZE>()?);
         let mut reader = Reader::new(packed);
         let rows = (0..packed.len() / ROW_SIZE).map(|_| TxRow::unpack(&mut reader)).collect::<Result<Vec<_>, _>>()?;
         reader.finish()?;
+        let stats = (!stats.is_empty()).then(|| Summary::unpack(&mut Reader::new(stats))).transpose()?.map(Arc::new);
         let (height, kind, absence) = (payload.height, payload.kind, payload.absence);
         let (network, block) = (network_of(payload.network), bytes.len() - payload.block.len()..bytes.len());
         // Header and count of transactions carry no witness: each of their bytes weighs four.
@@ -78,7 +85,7 @@ impl LoadedBlock {
         let weight = 4 * (crate::number::wide(block.len()) - txs.min(crate::number::wide(block.len())))
             + rows.iter().map(|row| u64::from(row.weight)).sum::<u64>();
         let hash = header.block_hash();
-        Ok(Self { bytes, block, report, rows, hash, header, height, network, kind, absence, weight })
+        Ok(Self { bytes, block, report, rows, stats, hash, header, height, network, kind, absence, weight })
     }
 
     /// Bytes that came over the wire.
@@ -201,7 +208,7 @@ mod tests {
         rows.iter().for_each(|row| row.pack(&mut packed));
         let checks = verify::verify(&payload, &view, &rows, None);
         let report = Report { checks, ..Report::default() };
-        LoadedBlock::new(payload.encode().unwrap(), &packed, report).unwrap()
+        LoadedBlock::new(payload.encode().unwrap(), &packed, &[], report).unwrap()
     }
 
     #[test]

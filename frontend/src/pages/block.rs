@@ -10,13 +10,14 @@ use leptos::prelude::*;
 use super::block_head::{BlockHead, HeaderFacts};
 use crate::blocks::Blocks;
 use crate::browser::{is_taken, on_key};
-use crate::chain::{Answer, Chain, ask};
+use crate::chain::{Answer, Chain, ask, ask_stats};
 use crate::charts::fee_histogram::FeeHistogram;
 use crate::charts::geometry::{EDGES, buckets, heat};
 use crate::charts::strip::Strip;
 use crate::components::checks::Checks;
 use crate::components::loaded::Loaded;
 use crate::components::notice::{Notice, Tone};
+use crate::components::stats::Stats;
 use crate::components::tx_table::TxTable;
 use crate::format::{group, milli_short};
 use crate::model::block::{LoadedBlock, absence_notice};
@@ -117,6 +118,11 @@ fn BlockView(block: Arc<LoadedBlock>, id: BlockId, facts: Answer<BlockFacts>, ag
     keys_between_blocks(&block, facts);
     Effect::new(move || navigator.arrived());
     let checks = block.checks(asked);
+    let stats = block.stats.clone().map(|summary| {
+        let server = RwSignal::new(None);
+        ask_stats(hash, server);
+        view! { <Stats summary server /> }
+    });
     let absent = block.absence.map(|absence| {
         let (title, text) = absence_notice(absence);
         let tone = if absence == Absence::Genesis { Tone::Note } else { Tone::Warning };
@@ -134,6 +140,7 @@ fn BlockView(block: Arc<LoadedBlock>, id: BlockId, facts: Answer<BlockFacts>, ag
                 </div>
                 <Checks checks report=block.report().clone() size=wide(block.payload_size()) again />
             </div>
+            {stats}
             <TxTable block query change chosen href open />
         </article>
     }
@@ -143,7 +150,7 @@ fn keys_between_blocks(block: &LoadedBlock, facts: Answer<BlockFacts>) {
     let navigator = expect_context::<Navigator>();
     let previous = previous(block);
     on_key(move |event| {
-        if is_taken(&event) {
+        if is_taken(event) {
             return;
         }
         let page = match event.key().as_str() {

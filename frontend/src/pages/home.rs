@@ -1,135 +1,25 @@
 //! The first page: the newest blocks, and older ones as far as one scrolls.
 
-use std::sync::Arc;
-
-use hindsight_shared::Height;
-use hindsight_shared::api::{BlockFacts, blocks_path};
+use hindsight_shared::search::{BlockId, ListStart, Term, parse_search};
 use leptos::prelude::*;
 
-use crate::api::{self, ApiError};
-use crate::browser::{is_taken, media, on_key};
+use crate::browser::{is_taken, media, on_key, on_window};
 use crate::chain::Chain;
 use crate::components::block_row::{BlockHeads, BlockRow};
 use crate::components::loaded::Failure;
+use crate::components::search_box::SearchBox;
 use crate::components::server::{Notices, Server};
 use crate::components::tx_table::NARROW;
-use crate::components::virtual_list::{ListPlace, VirtualList};
-use crate::navigation::{Navigator, absolute};
-use crate::number::{index, narrow};
-use crate::route::Page;
+use crate::components::virtual_list::{DrawRow, ListPlace, VirtualList};
+use crate::fetched::{Entry, Fetched};
+use crate::navigation::Navigator;
+use crate::route::{HOME, Page};
 
-/// Blocks of one request.
-const BATCH: u32 = 60;
+/// Where the cursor goes for a jump.
+pub const JUMP_ID: &str = "jump";
 
 /// Pixels of a row on a desk and on a phone.
 const ROW: (u32, u32) = (44, 64);
-
-/// The blocks that have been fetched, as a context: going back finds them where they were.
-#[derive(Clone, Copy, Debug)]
-pub struct Fetched {
-    /// Every block ever fetched; a row is a position in it.
-    store: RwSignal<Vec<BlockFacts>>,
-    /// The rows, newest first.
-    order: RwSignal<Arc<Vec<u32>>>,
-    trouble: RwSignal<Option<ApiError>>,
-    busy: RwSignal<bool>,
-    /// Whether the oldest block is there.
-    complete: RwSignal<bool>,
-}
-
-impl Fetched {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Self {
-            store: RwSignal::new(Vec::new()),
-            order: RwSignal::new(Arc::new(Vec::new())),
-            trouble: RwSignal::new(None),
-            busy: RwSignal::new(false),
-            complete: RwSignal::new(false),
-        }
-    }
-
-    fn lowest(self) -> Option<Height> {
-        let last = self.order.with_untracked(|order| order.last().copied())?;
-        self.store.with_untracked(|store| store.get(index(last)).and_then(|facts| facts.height))
-    }
-
-    /// Fetches the blocks below the lowest.
-    fn older(self) {
-        if self.busy.get_untracked() || self.complete.get_untracked() || self.trouble.with_untracked(Option::is_some) {
-            return;
-        }
-        match self.lowest() {
-            None if self.order.with_untracked(|order| !order.is_empty()) => self.complete.set(true),
-            Some(Height(0)) => self.complete.set(true),
-            lowest => self.fetch(lowest.and_then(Height::previous), false),
-        }
-    }
-
-    /// Fetches the newest blocks again; those already there stay where they are.
-    fn newer(self) {
-        if !self.busy.get_untracked() {
-            self.fetch(None, true);
-        }
-    }
-
-    fn fetch(self, from: Option<Height>, newest: bool) {
-        self.busy.set(true);
-        self.trouble.set(None);
-        leptos::task::spawn_local(async move {
-            let url = absolute(&blocks_path(from, BATCH));
-            match api::json::<Vec<BlockFacts>>(&url, None).await {
-                Ok(blocks) if newest => self.put_on_top(blocks),
-                Ok(blocks) => self.put_below(blocks),
-                Err(error) => self.trouble.set(Some(error)),
-            }
-            self.busy.set(false);
-        });
-    }
-
-    fn put_below(self, blocks: Vec<BlockFacts>) {
-        if blocks.is_empty() {
-            self.complete.set(true);
-        }
-        let first = self.store.with_untracked(Vec::len);
-        let rows = (first..first + blocks.len()).map(narrow);
-        let order = self.order.with_untracked(|order| order.iter().copied().chain(rows).collect());
-        self.store.update(|store| store.extend(blocks));
-        self.order.set(Arc::new(order));
-    }
-
-    /// The newest blocks replace whatever stood at their heights and above; below, a list that no longer joins is
-    /// dropped.
-    fn put_on_top(self, blocks: Vec<BlockFacts>) {
-        let Some(last) = blocks.last().cloned() else { return };
-        let unchanged = self.order.with_untracked(|order| {
-            self.store
-                .with_untracked(|store| order.first().and_then(|&top| store.get(index(top))).map(|facts| facts.hash))
-        });
-        if unchanged == blocks.first().map(|facts| facts.hash) {
-            return;
-        }
-        let first = self.store.with_untracked(Vec::len);
-        let mut rows: Vec<u32> = (first..first + blocks.len()).map(narrow).collect();
-        let below = self.store.with_untracked(|store| {
-            self.order.with_untracked(|order| {
-                let joint =
-                    order.iter().position(|&at| store.get(index(at)).is_some_and(|facts| facts.hash == last.hash));
-                joint.map(|joint| order.iter().skip(joint + 1).copied().collect::<Vec<_>>())
-            })
-        });
-        rows.extend(below.unwrap_or_default());
-        self.complete.set(false);
-        self.store.update(|store| store.extend(blocks));
-        self.order.set(Arc::new(rows));
-    }
-}
-
-impl Default for Fetched {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// The page.
 #[component]
@@ -138,10 +28,28 @@ pub fn HomePage() -> impl IntoView {
     let (chain, fetched, navigator) =
         (expect_context::<Chain>(), expect_context::<Fetched>(), expect_context::<Navigator>());
     let tip = chain.tip();
+    let start = Memo::new(move |_| navigator.query.with(|query| query.parse::<ListStart>().ok()));
     Effect::new(move || {
-        // Once at the start, and again whenever the tip has moved.
+        // Once at the start, and again whenever the tip has moved or the reader jumps.
         let _ = tip.get();
-        fetched.newer();
+        fetched.open(start.get());
+    });
+    let computed =
+        Memo::new(move |_| chain.status.with(|status| status.as_ref().map(|status| status.progress.statistics)));
+    Effect::new(move || {
+        let _ = computed.get();
+        fetched.fill_gaps();
+    });
+    let jump = Callback::new(move |text: String| match parse_search(&text) {
+        Ok(Term::Block(BlockId::Hash(hash))) => {
+            navigator.go(Page::block(hash));
+            None
+        }
+        Ok(term) => {
+            navigator.go_with(Page::Home, term.to_string());
+            None
+        }
+        Err(error) => Some(error.to_string()),
     });
     let place = ListPlace::new(ROW.0);
     let narrow = media(NARROW);
@@ -154,27 +62,24 @@ pub fn HomePage() -> impl IntoView {
             fetched.older();
         }
     };
-    let handle = window_event_listener(leptos::ev::scroll, move |_| look());
-    on_cleanup(move || handle.remove());
+    on_window("scroll", move |_| look());
     Effect::new(move || {
         if fetched.order.with(|order| !order.is_empty()) {
             navigator.arrived();
             request_animation_frame(look);
         }
     });
-    let largest =
-        Memo::new(move |_| fetched.store.with(|store| store.iter().map(|facts| facts.size).max().unwrap_or(1)));
     let chosen = RwSignal::new(None::<usize>);
-    on_key(move |event| walk(&event, fetched, chosen, place, navigator));
-    let row = move |at: usize, item: u32| {
-        let facts = fetched.store.with_untracked(|store| store.get(index(item)).cloned());
-        facts.map(|facts| {
+    on_key(move |event| walk(event, fetched, chosen, place, navigator));
+    let row = DrawRow::new(move |(at, item)| {
+        let row = fetched.entry(item).map(|Entry { facts, brief }| {
             let href = Page::block(facts.hash).href();
             let is_chosen = Signal::derive(move || chosen.get() == Some(at));
-            view! { <BlockRow facts href largest chosen=is_chosen /> }
-        })
-    };
-    let retry = Callback::new(move |()| fetched.newer());
+            view! { <BlockRow facts brief=brief.into() href chosen=is_chosen /> }
+        });
+        row.into_any()
+    });
+    let retry = Callback::new(move |()| fetched.again());
     let is_known = Memo::new(move |_| chain.status.with(Option::is_some));
     let notices = Memo::new(move |_| {
         chain
@@ -193,6 +98,12 @@ pub fn HomePage() -> impl IntoView {
         }}
         <div class="home">
             <section class="card blocks" aria-label="Blocks, newest first" data-test="blocks">
+                <div class="jump">
+                    <SearchBox search=jump id=JUMP_ID what="Go to height or date" key="g" />
+                    <Show when=move || start.get().is_some()>
+                        <a class="plain" href=HOME data-test="newest">"Newest blocks"</a>
+                    </Show>
+                </div>
                 <BlockHeads />
                 <VirtualList items=fetched.order place row />
                 {move || fetched.trouble.get().map(|error| view! { <Failure error retry /> })}
@@ -227,7 +138,7 @@ fn walk(
     if is_taken(event) {
         return;
     }
-    let order = fetched.order.get_untracked();
+    let count = fetched.order.with_untracked(|order| order.len());
     let position = chosen.get_untracked();
     let next = match event.key().as_str() {
         "j" => position.map_or(0, |at| at + 1),
@@ -235,18 +146,14 @@ fn walk(
         "ArrowDown" if position.is_some() => position.map_or(0, |at| at + 1),
         "ArrowUp" if position.is_some() => position.map_or(0, |at| at.saturating_sub(1)),
         "Enter" => {
-            let row = position.and_then(|at| order.get(at).copied());
-            let hash =
-                row.and_then(|row| fetched.store.with_untracked(|store| store.get(index(row)).map(|facts| facts.hash)));
-            return hash.into_iter().for_each(|hash| navigator.go(Page::block(hash)));
+            let entry = position.and_then(|at| fetched.at(at));
+            return entry.into_iter().for_each(|entry| navigator.go(Page::block(entry.facts.hash)));
         }
         _ => return,
     };
-    if order.is_empty() {
-        return;
-    }
+    let Some(last) = count.checked_sub(1) else { return };
     event.prevent_default();
-    let next = next.min(order.len() - 1);
+    let next = next.min(last);
     chosen.set(Some(next));
     place.reveal(next, 80);
 }

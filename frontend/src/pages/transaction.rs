@@ -15,7 +15,7 @@ use crate::components::loaded::Loaded;
 use crate::components::notice::{Notice, Tone};
 use crate::components::output_row::{Opened, OutputRow};
 use crate::components::tx_table::NARROW;
-use crate::components::virtual_list::{ListPlace, VirtualList};
+use crate::components::virtual_list::{DrawRow, ListPlace, VirtualList};
 use crate::format::{count, ends};
 use crate::model::block::{LoadedBlock, absence_notice};
 use crate::model::tx::Tx;
@@ -93,18 +93,20 @@ fn TransactionView(block: Arc<LoadedBlock>, tx: Arc<Tx>) -> impl IntoView {
     });
     let inputs = {
         let (block, tx) = (Arc::clone(&block), Arc::clone(&tx));
-        move |at: usize, _| {
-            let input = tx.inputs.get(at)?.clone();
-            let context = context(&block, &tx, at);
-            Some(view! { <InputRow input context place=place_in open=opened_in /> })
-        }
+        DrawRow::new(move |(at, _)| {
+            let row = tx.inputs.get(at).cloned().map(|input| {
+                let context = context(&block, &tx, at);
+                view! { <InputRow input context place=place_in open=opened_in /> }
+            });
+            row.into_any()
+        })
     };
     let outputs = {
         let (network, tx) = (block.network, Arc::clone(&tx));
-        move |at: usize, _| {
-            let output = tx.outputs.get(at)?.clone();
-            Some(view! { <OutputRow at output network place=place_out open=opened_out /> })
-        }
+        DrawRow::new(move |(at, _)| {
+            let output = tx.outputs.get(at).cloned();
+            output.map(|output| view! { <OutputRow at output network place=place_out open=opened_out /> }).into_any()
+        })
     };
     let (in_count, out_count) = (tx.inputs.len(), tx.outputs.len());
     // On a desk both lists stand side by side: only long ones need a jump there.
@@ -160,7 +162,7 @@ fn keys(block: &Arc<LoadedBlock>, tx: &Arc<Tx>, turn_all: impl Fn() + 'static) {
     let (hash, at) = (block.hash, tx.index);
     let neighbours = (neighbour(block, at.checked_sub(1)), neighbour(block, at.checked_add(1)));
     on_key(move |event| {
-        if is_taken(&event) {
+        if is_taken(event) {
             return;
         }
         let page = match event.key().as_str() {

@@ -21,7 +21,7 @@ pub struct Client {
     _on_error: Closure<dyn Fn(web_sys::ErrorEvent)>,
 }
 
-/// A reply with its buffers: payload and packed rows of a finished block, else nothing.
+/// A reply with its buffers: payload, packed rows and statistics of a finished block, else nothing.
 pub type Parcel = (Reply, Vec<Vec<u8>>);
 
 impl Client {
@@ -43,9 +43,9 @@ impl Client {
 
     /// Sends a request.
     pub fn ask(&self, request: &Request) {
-        if let Ok(text) = serde_json::to_string(request) {
-            // Text can always be cloned into a message.
-            let _ = self.worker.post_message(&text.into());
+        if let Ok(bytes) = postcard::to_allocvec(request) {
+            // Bytes can always be cloned into a message.
+            let _ = self.worker.post_message(&Uint8Array::from(&bytes[..]));
         }
     }
 }
@@ -58,7 +58,8 @@ impl Drop for Client {
 
 fn unpack(message: &JsValue) -> Option<Parcel> {
     let message: &Array = message.dyn_ref()?;
-    let reply = serde_json::from_str(&message.get(0).as_string()?).ok()?;
     let buffer = |value: JsValue| Some(Uint8Array::new(value.dyn_ref::<ArrayBuffer>()?).to_vec());
-    Some((reply, message.iter().skip(1).filter_map(buffer).collect()))
+    let mut parts = message.iter().filter_map(buffer);
+    let reply = postcard::from_bytes(&parts.next()?).ok()?;
+    Some((reply, parts.collect()))
 }

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use bitcoin::BlockHash;
-use hindsight_shared::payload::Payload;
+use hindsight_shared::network::network_of;
+use hindsight_shared::payload::{Absence, Payload};
+use hindsight_shared::stats::row::Summary;
 use hindsight_shared::summary::ROW_SIZE;
 use hindsight_shared::{DecodeError, summary, verify};
 use js_sys::{Array, Uint8Array};
@@ -24,8 +26,8 @@ pub fn serve() {
     let jobs = Jobs::default();
     let listener = scope.clone();
     let listen = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
-        let request = event.data().as_string().and_then(|text| serde_json::from_str(&text).ok());
-        match request {
+        let bytes = event.data().dyn_into().map(|bytes: Uint8Array| bytes.to_vec());
+        match bytes.ok().and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
             Some(Request::Load { job, url, asked, fresh }) => start(&scope, &jobs, job, (url, asked, fresh)),
             Some(Request::Cancel { job }) => drop(jobs.borrow_mut().remove(&job)),
             None => {}
@@ -48,10 +50,20 @@ fn start(scope: &DedicatedWorkerGlobalScope, jobs: &Jobs, job: u32, wanted: Want
         let awaited = jobs.borrow_mut().remove(&job).is_some();
         match answer {
             _ if !awaited => {}
-            Ok((bytes, rows, report)) => post(&scope, &Reply::Done { job, report }, &[&bytes, &rows]),
+            Ok((bytes, decoded)) => {
+                let Decoded { rows, stats, report } = decoded;
+                post(&scope, &Reply::Done { job, report }, &[&bytes, &rows, &stats]);
+            }
             Err(error) => post(&scope, &Reply::Failed { job, error }, &[]),
         }
     });
+}
+
+/// What is computed of a block: packed rows, packed statistics (empty where there are none), and how it went.
+struct Decoded {
+    rows: Vec<u8>,
+    stats: Vec<u8>,
+    report: Report,
 }
 
 async fn load(
@@ -59,7 +71,7 @@ async fn load(
     job: u32,
     (url, asked, fresh): Wanted,
     signal: Option<&web_sys::AbortSignal>,
-) -> Result<(Vec<u8>, Vec<u8>, Report), ApiError> {
+) -> Result<(Vec<u8>, Decoded), ApiError> {
     let start = js_sys::Date::now();
     // Every chunk is told: after any of them a slow payload may stand still for long.
     let progress = |received, total| post(scope, &Reply::Progress { job, received, total }, &[]);
@@ -67,11 +79,12 @@ async fn load(
     let bytes = api::bytes(&url, signal, cache, progress).await?;
     let fetch_ms = elapsed(start);
     post(scope, &Reply::Decoding { job }, &[]);
-    let (rows, report) = decode(&bytes, asked).map_err(|error| ApiError::Unreadable(error.to_string()))?;
-    Ok((bytes, rows, Report { fetch_ms, ..report }))
+    let mut decoded = decode(&bytes, asked).map_err(|error| ApiError::Unreadable(error.to_string()))?;
+    decoded.report.fetch_ms = fetch_ms;
+    Ok((bytes, decoded))
 }
 
-fn decode(bytes: &[u8], asked: Option<BlockHash>) -> Result<(Vec<u8>, Report), DecodeError> {
+fn decode(bytes: &[u8], asked: Option<BlockHash>) -> Result<Decoded, DecodeError> {
     let start = js_sys::Date::now();
     let payload = Payload::decode(bytes)?;
     let (block, prevouts) = payload.view()?;
@@ -80,17 +93,25 @@ fn decode(bytes: &[u8], asked: Option<BlockHash>) -> Result<(Vec<u8>, Report), D
     let start = js_sys::Date::now();
     let checks = verify::verify(&payload, &block, &rows, asked);
     let verify_ms = elapsed(start);
+    let start = js_sys::Date::now();
+    let complete = matches!(payload.absence, None | Some(Absence::Genesis));
+    let stats = payload.height.filter(|_| complete).and_then(|height| {
+        // A block that pays out more than it spends has none; the checks say so.
+        Summary::of_rows(network_of(payload.network), height, &block, prevouts.as_ref(), &rows).ok()
+    });
+    let stats_ms = elapsed(start);
     let mut packed = Vec::with_capacity(rows.len() * ROW_SIZE);
     rows.iter().for_each(|row| row.pack(&mut packed));
-    Ok((packed, Report { checks, fetch_ms: 0, decode_ms, verify_ms }))
+    let stats = stats.map(|stats| stats.pack()).unwrap_or_default();
+    Ok(Decoded { rows: packed, stats, report: Report { checks, fetch_ms: 0, decode_ms, verify_ms, stats_ms } })
 }
 
-/// Posts a reply and transfers its buffers.
+/// Posts a reply and transfers its bytes and buffers.
 fn post(scope: &DedicatedWorkerGlobalScope, reply: &Reply, buffers: &[&[u8]]) {
-    let Ok(text) = serde_json::to_string(reply) else { return };
-    let (message, transfer) = (Array::of1(&text.into()), Array::new());
-    for bytes in buffers {
-        let buffer = Uint8Array::from(*bytes).buffer();
+    let Ok(reply) = postcard::to_allocvec(reply) else { return };
+    let (message, transfer) = (Array::new(), Array::new());
+    for bytes in [&[&reply[..]], buffers].concat() {
+        let buffer = Uint8Array::from(bytes).buffer();
         message.push(&buffer);
         transfer.push(&buffer);
     }

@@ -16,6 +16,9 @@ use crate::prevouts::PrevoutsView;
 use crate::summary::{self, TxRow};
 use crate::{DecodeError, Height};
 
+/// The media type of rows.
+pub const MEDIA_TYPE: &str = "application/vnd.hindsight.summary";
+
 /// Bytes of a row.
 pub const SUMMARY_SIZE: usize = 756;
 
