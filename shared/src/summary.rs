@@ -1,5 +1,7 @@
 //! One row per transaction: what a table of a whole block sorts and filters by, computed in one pass.
 
+use std::collections::HashMap;
+
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, Txid, Wtxid};
 
@@ -66,12 +68,12 @@ impl Flags {
 
 /// The rows of a block, in block order. The counts of `prevouts` have to fit (`payload::same_counts`).
 pub fn rows(block: &BlockView<'_>, prevouts: Option<&PrevoutsView<'_>>) -> Result<Vec<TxRow>, DecodeError> {
-    let mut seen = std::collections::HashSet::with_capacity(block.tx_count());
+    let mut places = HashMap::<Txid, usize>::with_capacity(block.tx_count());
     let mut rows = Vec::with_capacity(block.tx_count());
     for (index, tx) in block.txs().enumerate() {
         let mut row = row(&tx, prevouts.map(|prevouts| prevouts.tx(index)))?;
-        row.flags.set(Flags::SPENDS_IN_BLOCK, tx.inputs().any(|input| seen.contains(&input.txid)));
-        seen.insert(row.txid);
+        row.flags.set(Flags::SPENDS_IN_BLOCK, tx.inputs().any(|input| places.contains_key(&input.txid)));
+        places.insert(row.txid, index);
         rows.push(row);
     }
     Ok(rows)

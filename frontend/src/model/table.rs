@@ -3,6 +3,7 @@
 
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
+use hindsight_shared::stats::exact::Spread;
 use hindsight_shared::summary::TxRow;
 
 use super::bound::{Bound, Column, Side};
@@ -124,16 +125,8 @@ pub fn totals(rows: &[TxRow], order: &[u32]) -> Totals {
 /// The fee rate, in thousandths, that half of the block's weight pays at least, and the lowest and highest. Rows
 /// without a fee are left out; `None` where no row has one.
 pub fn rate_range(rows: &[TxRow]) -> Option<(u64, u64, u64)> {
-    let mut paying: Vec<&TxRow> = rows.iter().filter(|row| row.fee.is_some()).collect();
-    paying.sort_by(|a, b| a.cmp_fee_rate(b));
-    let total: u64 = paying.iter().map(|row| u64::from(row.weight)).sum();
-    let mut below = 0;
-    let median = paying.iter().find(|row| {
-        below += u64::from(row.weight);
-        2 * below >= total
-    })?;
-    let rate = |row: &TxRow| row.fee_rate_milli();
-    Some((rate(paying.first()?)?, rate(median)?, rate(paying.last()?)?))
+    let Spread { min, percentiles: [_, _, median, ..], max } = Spread::by_transaction(rows);
+    rows.iter().any(|row| row.fee.is_some()).then_some((min.milli(), median.milli(), max.milli()))
 }
 
 #[cfg(test)]

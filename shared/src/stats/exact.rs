@@ -39,6 +39,8 @@ impl FeeRate {
 }
 
 impl Ord for FeeRate {
+    // Sorting has a dozen places to inline this into, which would double the code of a sort.
+    #[inline(never)]
     fn cmp(&self, other: &Self) -> Ordering {
         let cross = |a: &Self, b: &Self| u128::from(a.fee) * u128::from(b.weight);
         cross(self, other).cmp(&cross(other, self)).then((self.weight > 0).cmp(&(other.weight > 0)))

@@ -20,8 +20,9 @@ pub fn rates(block: &BlockView<'_>, rows: &[TxRow]) -> Vec<Option<FeeRate>> {
     for cluster in clusters(&parents) {
         let own: Option<Vec<FeeRate>> = cluster.iter().map(|&at| rates[at]).collect();
         let Some(own) = own else { continue };
-        let place: HashMap<usize, usize> = cluster.iter().enumerate().map(|(member, &at)| (at, member)).collect();
-        let within = cluster.iter().map(|at| parents[*at].iter().map(|parent| place[parent]).collect()).collect();
+        // A cluster is in block order, and a parent is in its child's.
+        let place = |parent| cluster.binary_search(parent).ok();
+        let within = cluster.iter().map(|&at| parents[at].iter().filter_map(place).collect()).collect();
         for (&at, rate) in cluster.iter().zip(take_in(&own, within)) {
             rates[at] = Some(rate);
         }
@@ -29,15 +30,12 @@ pub fn rates(block: &BlockView<'_>, rows: &[TxRow]) -> Vec<Option<FeeRate>> {
     rates
 }
 
-/// Of each row the rows before it that it spends from, once each.
+/// Of each row the rows before it that it spends from, as often as it does.
 fn parents(block: &BlockView<'_>, rows: &[TxRow]) -> Vec<Vec<usize>> {
     let mut places: HashMap<Txid, usize> = HashMap::with_capacity(rows.len());
     let mut parents = Vec::with_capacity(rows.len());
     for (at, (tx, row)) in block.txs().zip(rows).enumerate() {
-        let mut own: Vec<usize> = tx.inputs().filter_map(|input| places.get(&input.txid).copied()).collect();
-        own.sort_unstable();
-        own.dedup();
-        parents.push(own);
+        parents.push(tx.inputs().filter_map(|input| places.get(&input.txid).copied()).collect());
         places.insert(row.txid, at);
     }
     parents
@@ -59,12 +57,12 @@ fn clusters(parents: &[Vec<usize>]) -> Vec<Vec<usize>> {
             root[a.max(b)] = a.min(b);
         }
     }
-    let mut clusters: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut clusters = vec![Vec::new(); parents.len()];
     for at in 0..parents.len() {
-        let found = find(&mut root, at);
-        clusters.entry(found).or_default().push(at);
+        clusters[find(&mut root, at)].push(at);
     }
-    clusters.into_values().filter(|cluster| cluster.len() > 1).collect()
+    clusters.retain(|cluster| cluster.len() > 1);
+    clusters
 }
 
 /// The rate that each member of a cluster is taken in with. Parents come before their children.
