@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::source::{Datadir, DatadirOptions};
+use crate::source::{BlockFile, CoreFiles, Datadir, DatadirOptions, Position, SourceError, UndoFile};
 
 /// The first 2,017 blocks of testnet3 as Core wrote them.
 struct Directory {
@@ -38,7 +38,7 @@ impl Directory {
     }
 
     fn check(&self) -> Report {
-        check(&self.files, |_, _| {}).unwrap()
+        check(&self.files, Options::default(), |_| {}).unwrap()
     }
 
     fn told(&self) -> Vec<(&'static str, Position)> {
@@ -49,7 +49,7 @@ impl Directory {
 #[test]
 fn what_core_wrote_is_whole() {
     let report = Directory::new().check();
-    let expected = Report { blocks: 2017, undo: 2016, ..Report::default() };
+    let expected = Report { found: 2017, blocks: 2017, undo: 2016, ..Report::default() };
     assert_eq!(report, expected);
     assert!(report.to_string().ends_with("0 damaged places"), "{report}");
 }
@@ -108,16 +108,15 @@ fn what_is_pruned_meanwhile_is_left_out() {
         fs::copy(path("rev", 0), path("rev", number)).unwrap();
     }
     dir.damage("blk", dir.walked.records[700].position, 130);
-    let prune = |done, all| {
-        if done == 1 {
+    let prune = |progress| {
+        if progress == Progress::Read(1, 4) {
             for number in [0, 2] {
                 fs::remove_file(path("blk", number)).unwrap();
                 fs::remove_file(path("rev", number)).unwrap();
             }
         }
-        assert_eq!(all, 4);
     };
-    let report = check(&dir.files, prune).unwrap();
+    let report = check(&dir.files, Options::default(), prune).unwrap();
     assert_eq!((report.pruned.iter().copied().collect::<Vec<_>>(), &report.damage), (vec![0, 2], &Vec::new()));
     assert!(report.to_string().contains("2 files left out"), "{report}");
 }
@@ -126,6 +125,10 @@ fn what_is_pruned_meanwhile_is_left_out() {
 #[test]
 fn a_directory_that_goes_meanwhile_ends_the_check() {
     let dir = Directory::new();
-    let unmount = |_, _| fs::rename(dir.blocks_dir(), dir.temp.path().join("elsewhere")).unwrap();
-    assert!(matches!(check(&dir.files, unmount), Err(SourceError::Vanished { .. })));
+    let unmount = |progress| {
+        if progress == Progress::Walked(1, 1) {
+            fs::rename(dir.blocks_dir(), dir.temp.path().join("elsewhere")).unwrap();
+        }
+    };
+    assert!(matches!(check(&dir.files, Options::default(), unmount), Err(SourceError::Vanished { .. })));
 }
