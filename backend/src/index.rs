@@ -69,6 +69,9 @@ pub struct Stored {
     pub damaged: Vec<(&'static str, u32)>,
 }
 
+/// The packed statistics of a height; `None` where the row is damaged.
+pub type SummaryRow = (Height, Option<Vec<u8>>);
+
 /// The blocks that a chunk of heights has statistics of, from its first height on; `None` where the chunk is damaged.
 pub type Chunk = (Height, Option<Vec<Option<BlockHash>>>);
 
@@ -173,15 +176,11 @@ impl Index {
         })
     }
 
-    /// The packed statistics of up to `most` heights, lowest first; `None` where a row is damaged.
+    /// The rows of statistics of up to `most` heights, lowest first.
     ///
     /// # Errors
     /// As the disk fails.
-    pub fn summary_rows(
-        &self,
-        heights: RangeInclusive<Height>,
-        most: usize,
-    ) -> Result<Vec<(Height, Option<Vec<u8>>)>, IndexError> {
+    pub fn summary_rows(&self, heights: RangeInclusive<Height>, most: usize) -> Result<Vec<SummaryRow>, IndexError> {
         self.store.run(|db| {
             let table = db.begin_read()?.open_table(HEIGHT_TO_SUMMARY)?;
             let mut rows = Vec::new();

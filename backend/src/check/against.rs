@@ -3,6 +3,7 @@
 //! Both chains are gone through from the top down, page by page, so that nothing is held but one batch of blocks; the
 //! batch's blocks are asked for on all cores.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
@@ -152,7 +153,7 @@ fn compare_all(
         progress(Progress::Compared(count(all - left.min(all)), count(all)));
     }
     compare_batch(both, &batch, &mut found)?;
-    found.differences.sort_by(|one, other| other.height.cmp(&one.height));
+    found.differences.sort_by_key(|difference| Reverse(difference.height));
     Ok(found)
 }
 

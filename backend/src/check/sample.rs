@@ -56,8 +56,8 @@ mod tests {
             let chosen = Sample { count, seed: 5 }.of(all);
             assert_eq!(chosen.len() as u64, count);
             for (part, number) in chosen.into_iter().enumerate() {
-                let start = |part: u64| (u128::from(part) * u128::from(all) / u128::from(count)) as u64;
-                assert!((start(part as u64)..start(part as u64 + 1)).contains(&number), "{number} of {all}");
+                let start = |part: usize| part as u128 * u128::from(all) / u128::from(count);
+                assert!((start(part)..start(part + 1)).contains(&u128::from(number)), "{number} of {all}");
             }
         }
         assert_eq!(Sample { count: 20, seed: 5 }.of(10).len(), 10);

@@ -150,7 +150,7 @@ mod tests {
     fn what_is_written_is_read_and_the_file_stays() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        let before: Vec<u8> = (0..3 * PAGE + 100).map(|at| (at % 251) as u8).collect();
+        let before: Vec<u8> = (0..=250).cycle().take(3 * PAGE + 100).collect();
         std::fs::write(&path, &before).unwrap();
         let overlay = Overlay::open(&path).unwrap();
         let mut expected = before.clone();
