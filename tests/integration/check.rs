@@ -180,6 +180,13 @@ fn equal_instances() {
     // The server that has the very index open.
     says(&second.datadir(), second_index.path(), &["--against", &url(&process)], 0, &equal);
     says(&second.datadir(), second_index.path(), &["--against", &url(&process)], 0, &["is in use by a running"]);
+    says(
+        &fixture.datadir(),
+        index.path(),
+        &["--against", &dir],
+        1,
+        &["give that server's URL", "is in use by another"],
+    );
     process.kill();
 }
 

@@ -159,7 +159,8 @@ impl Other {
         }
         let dir = Path::new(other);
         for dir in [dir.join(folder), dir.to_owned()] {
-            if let Some(owner) = Index::owner(&dir)? {
+            let closed = || format!("{other} cannot be looked at: if a server has it open, give that server's URL");
+            if let Some(owner) = Index::owner(&dir).with_context(closed)? {
                 let files = open_files(owner.blocks_dir, config)
                     .with_context(|| format!("the blocks of the index in {}", dir.display()))?;
                 let index = Index::look(&dir, &Keeper::identity(&files))?;
