@@ -13,8 +13,11 @@ use crate::chain::Chain;
 use crate::index::{Index, IndexError, Summaries};
 use crate::ingest::{Ingest, Keeper, Report, Statistician};
 use crate::query::{About, Explorer};
-use crate::source::{CoreFiles, Datadir, DatadirOptions, SourceError};
+use crate::source::{BlockSource, CoreFiles, Datadir, DatadirOptions, ReadOnce, SourceError};
 use crate::undo::UndoMap;
+
+/// Bytes kept by an explorer that is asked for every block once: enough for the questions about one block.
+const LOOKED_AT: u64 = 64 << 20;
 
 /// What an explorer is opened with.
 #[derive(Clone, Debug)]
@@ -61,10 +64,32 @@ impl App {
     /// # Errors
     /// Where either cannot be used; each error says what to do.
     pub fn open(options: &Options) -> Result<Self, OpenError> {
-        let datadir = Datadir::open(&options.datadir)?;
-        let files = Arc::new(CoreFiles::open(datadir.clone())?);
-        let index_dir = options.index_dir.join(index_folder(&datadir));
+        let files = Arc::new(CoreFiles::open(Datadir::open(&options.datadir)?)?);
+        let index_dir = options.index_dir.join(index_folder(files.datadir()));
         let index = Arc::new(Index::open(&index_dir, &Keeper::identity(&files))?);
+        let (mut app, statistician) = Self::follow(files.clone(), files, index, options.demo, options.cache_bytes)?;
+        app.spawn("statistics", move |stop| statistician.run(stop))?;
+        Ok(app)
+    }
+
+    /// An explorer of these files that leaves no trace: what a server with that index would answer, for who asks for every
+    /// block once. Give it an index that is looked at, or one in memory.
+    ///
+    /// # Errors
+    /// Where the system gives no thread.
+    pub fn look(files: Arc<CoreFiles>, index: Index) -> Result<Self, OpenError> {
+        let source = Arc::new(ReadOnce(files.clone()));
+        Ok(Self::follow(source, files, Arc::new(index), false, LOOKED_AT)?.0)
+    }
+
+    fn follow(
+        source: Arc<dyn BlockSource>,
+        files: Arc<CoreFiles>,
+        index: Arc<Index>,
+        demo: bool,
+        cache_bytes: u64,
+    ) -> Result<(Self, Statistician), OpenError> {
+        let datadir = files.datadir().clone();
         let summaries = Arc::new(Summaries::new(index.clone()));
         let chain = Arc::new(RwLock::new(Chain::new(datadir.network)));
         let undo = Arc::new(UndoMap::new(files.clone(), chain.clone()));
@@ -73,12 +98,11 @@ impl App {
         let about = About {
             magic: datadir.magic,
             source: "block files of Bitcoin Core".to_owned(),
-            demo: options.demo,
+            demo,
             follower: Arc::downgrade(&follower),
         };
         let map = (chain.clone(), undo.clone());
-        let explorer =
-            Explorer::new(files.clone(), map.clone(), report.clone(), summaries.clone(), about, options.cache_bytes);
+        let explorer = Explorer::new(source, map.clone(), report.clone(), summaries.clone(), about, cache_bytes);
         let statistician = Statistician::new(files.clone(), map, summaries, report.statistics());
         let ingest = Ingest::new(files, (chain, undo), report, index);
         let mut app = Self { explorer: Arc::new(explorer), datadir, stop: Arc::default(), threads: Vec::new() };
@@ -87,8 +111,7 @@ impl App {
             let _follower = follower;
             ingest.run(stop);
         })?;
-        app.spawn("statistics", move |stop| statistician.run(stop))?;
-        Ok(app)
+        Ok((app, statistician))
     }
 
     fn spawn(&mut self, name: &str, work: impl FnOnce(&AtomicBool) + Send + 'static) -> Result<(), OpenError> {
@@ -99,8 +122,8 @@ impl App {
     }
 }
 
-/// The network's name; custom signets are told apart by their magic.
-fn index_folder(datadir: &Datadir) -> String {
+/// The folder of an index among those of other networks: the network's name; custom signets are told apart by their magic.
+pub fn index_folder(datadir: &Datadir) -> String {
     match Network::of_magic(datadir.magic) {
         Some(network) => network.chain_name().to_owned(),
         None => format!("signet-{}", datadir.magic),

@@ -6,6 +6,7 @@
 //! deleting it is its owner's choice. Commits are few and whole, with quick repair, so that a kill at any moment costs
 //! the next start nothing.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use bitcoin::BlockHash;
@@ -17,17 +18,18 @@ use crate::source::{BlockFile, UndoFile};
 
 mod entries;
 mod error;
+mod overlay;
 mod store;
 mod summaries;
 mod tables;
 
 pub use error::IndexError;
-use store::Store;
+use store::{FILE, Medium, Store};
 pub use summaries::Summaries;
 use tables::{BLK_FILE_TO_RECORDS, CHUNK_TO_BLOCKS, HEIGHT_TO_SUMMARY, REV_FILE_TO_RECORDS};
 
 /// Heights that one row of `CHUNK_TO_BLOCKS` stands for.
-const CHUNK: u32 = 2016;
+pub const CHUNK: u32 = 2016;
 
 /// What an index belongs to. An index of anything else is refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -63,9 +65,15 @@ pub struct Stored {
     pub blk: Vec<BlockFile>,
     /// Paired undo files, by number.
     pub rev: Vec<UndoFile>,
-    /// Rows that were damaged, and are read again from the files.
-    pub damaged: usize,
+    /// Rows that were damaged, and are read again from the files: `blk` or `rev`, and the file's number.
+    pub damaged: Vec<(&'static str, u32)>,
 }
+
+/// The packed statistics of a height; `None` where the row is damaged.
+pub type SummaryRow = (Height, Option<Vec<u8>>);
+
+/// The blocks that a chunk of heights has statistics of, from its first height on; `None` where the chunk is damaged.
+pub type Chunk = (Height, Option<Vec<Option<BlockHash>>>);
 
 /// The index.
 #[derive(Debug)]
@@ -81,6 +89,37 @@ impl Index {
     /// where another process has it, [`IndexError::Directory`] where it cannot be written.
     pub fn open(dir: &Path, identity: &Identity) -> Result<Self, IndexError> {
         Store::open(dir, identity).map(|store| Self { store })
+    }
+
+    /// Opens the index in `dir`, if there is one, without changing anything there: what is written stays in memory.
+    ///
+    /// # Errors
+    /// As [`Index::open`], and where the index is damaged.
+    pub fn look(dir: &Path, identity: &Identity) -> Result<Option<Self>, IndexError> {
+        let Some(path) = Self::file(dir)? else { return Ok(None) };
+        Store::on(Medium::Overlay, path, identity).map(|store| Some(Self { store }))
+    }
+
+    /// An index that is forgotten with this value.
+    ///
+    /// # Errors
+    /// None that are known of.
+    pub fn in_memory(identity: &Identity) -> Result<Self, IndexError> {
+        Store::on(Medium::Memory, FILE.into(), identity).map(|store| Self { store })
+    }
+
+    /// What the index in `dir` belongs to, if there is one.
+    ///
+    /// # Errors
+    /// Where it cannot be read, is in use, or of another version.
+    pub fn owner(dir: &Path) -> Result<Option<Identity>, IndexError> {
+        Self::file(dir)?.map_or(Ok(None), |path| Store::owner(&path))
+    }
+
+    fn file(dir: &Path) -> Result<Option<PathBuf>, IndexError> {
+        let path = dir.join(FILE);
+        let there = path.try_exists().map_err(|error| IndexError::directory(dir, &error))?;
+        Ok(there.then_some(path))
     }
 
     /// Raised whenever everything in the index is gone, because it was damaged or the node started over.
@@ -102,7 +141,8 @@ impl Index {
             let transaction = db.begin_read()?;
             let (blk, bad_blk) = read_rows(&transaction.open_table(BLK_FILE_TO_RECORDS)?, entries::block_file)?;
             let (rev, bad_rev) = read_rows(&transaction.open_table(REV_FILE_TO_RECORDS)?, entries::undo_file)?;
-            Ok(Stored { blk, rev, damaged: bad_blk + bad_rev })
+            let bad = bad_blk.into_iter().map(|number| ("blk", number));
+            Ok(Stored { blk, rev, damaged: bad.chain(bad_rev.into_iter().map(|number| ("rev", number))).collect() })
         })
     }
 
@@ -133,6 +173,22 @@ impl Index {
             let table = db.begin_read()?.open_table(HEIGHT_TO_SUMMARY)?;
             let found = table.get(height.0)?;
             Ok(found.and_then(|value| entries::unsealed(value.value()).map(<[u8]>::to_vec)))
+        })
+    }
+
+    /// The rows of statistics of up to `most` heights, lowest first.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn summary_rows(&self, heights: RangeInclusive<Height>, most: usize) -> Result<Vec<SummaryRow>, IndexError> {
+        self.store.run(|db| {
+            let table = db.begin_read()?.open_table(HEIGHT_TO_SUMMARY)?;
+            let mut rows = Vec::new();
+            for row in table.range(heights.start().0..=heights.end().0)?.take(most) {
+                let (height, value) = row?;
+                rows.push((Height(height.value()), entries::unsealed(value.value()).map(<[u8]>::to_vec)));
+            }
+            Ok(rows)
         })
     }
 
@@ -171,16 +227,27 @@ impl Index {
     /// # Errors
     /// As the disk fails.
     fn summary_heights(&self) -> Result<Vec<(Height, BlockHash)>, IndexError> {
+        let mut heights = Vec::new();
+        for (first, blocks) in self.chunks()? {
+            let blocks = (first.0..).zip(blocks.unwrap_or_default());
+            heights.extend(blocks.filter_map(|(height, hash)| Some((Height(height), hash?))));
+        }
+        Ok(heights)
+    }
+
+    /// Which blocks there are statistics of, by chunks of heights, lowest first.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn chunks(&self) -> Result<Vec<Chunk>, IndexError> {
         self.store.run(|db| {
             let table = db.begin_read()?.open_table(CHUNK_TO_BLOCKS)?;
-            let mut heights = Vec::new();
+            let mut chunks = Vec::new();
             for row in table.iter()? {
                 let (number, value) = row?;
-                let first = number.value().saturating_mul(CHUNK);
-                let blocks = (first..).zip(entries::chunk(value.value()).unwrap_or_default());
-                heights.extend(blocks.filter_map(|(height, hash)| Some((Height(height), hash?))));
+                chunks.push((Height(number.value().saturating_mul(CHUNK)), entries::chunk(value.value())));
             }
-            Ok(heights)
+            Ok(chunks)
         })
     }
 
@@ -193,18 +260,18 @@ impl Index {
     }
 }
 
-/// Every believable row of a table, and how many are not.
+/// Every believable row of a table, and the numbers of the others.
 fn read_rows<T>(
     table: &impl ReadableTable<u32, &'static [u8]>,
     read: impl Fn(u32, &[u8]) -> Option<T>,
-) -> Result<(Vec<T>, usize), redb::Error> {
+) -> Result<(Vec<T>, Vec<u32>), redb::Error> {
     let mut rows = Vec::new();
-    let mut bad = 0;
+    let mut bad = Vec::new();
     for row in table.iter()? {
         let (number, value) = row?;
         match read(number.value(), value.value()) {
             Some(entry) => rows.push(entry),
-            None => bad += 1,
+            None => bad.push(number.value()),
         }
     }
     Ok((rows, bad))

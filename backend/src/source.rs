@@ -33,7 +33,7 @@ mod tests;
 pub use bulk::lower_priority;
 pub use datadir::{Datadir, DatadirOptions};
 pub use error::SourceError;
-pub use files::{CoreFiles, ListedFile};
+pub use files::{CoreFiles, ListedFile, ReadOnce};
 pub use obfuscation::Obfuscation;
 pub use pair::verify_undo_checksum;
 pub use pool::Walked;

@@ -132,6 +132,21 @@ impl<'a> Prevouts<'a> {
         }
     }
 
+    /// Reads the prevouts of a block, which has to be theirs by checksum and counts; `None` where they are absent.
+    ///
+    /// # Errors
+    /// Where they do not decode, or belong to another block.
+    pub fn view_of(self, block: &BlockView<'_>) -> Result<Option<PrevoutsView<'a>>, DecodeError> {
+        if self.checksum_holds(&block.header().prev_blockhash) == Some(false) {
+            return Err(DecodeError::Contradiction(
+                "the undo record's checksum fits neither it nor the block's parent",
+            ));
+        }
+        let view = self.view()?;
+        view.as_ref().map_or(Ok(()), |view| same_counts(block, view))?;
+        Ok(view)
+    }
+
     /// Whether the checksum that Core stored with the undo record fits it and the block's parent; `None` for a form
     /// that has no checksum.
     pub fn checksum_holds(self, previous: &BlockHash) -> Option<bool> {

@@ -7,6 +7,7 @@
 pub mod content;
 pub mod core;
 pub mod exact;
+pub mod fields;
 pub mod miner;
 pub mod package;
 pub mod row;

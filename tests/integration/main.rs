@@ -7,6 +7,7 @@
 )]
 
 mod changing_files;
+mod check;
 mod hostile_clients;
 mod http;
 mod islands;

@@ -39,6 +39,15 @@ pub fn serve_command(datadir: &Path, index_dir: &Path) -> Command {
     command
 }
 
+/// Runs a `hindsight check` to its end: its exit code, and what it says.
+pub fn check(datadir: &Path, index_dir: &Path, more: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(binary());
+    command.env_clear().arg("check").args(more);
+    let output = command.arg("--datadir").arg(datadir).arg("--index-dir").arg(index_dir).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+}
+
 /// Runs one that is expected to refuse, to its end.
 pub fn refused(datadir: &Path, index_dir: &Path) -> (Output, String) {
     let output = serve_command(datadir, index_dir).output().unwrap();

@@ -80,7 +80,7 @@ impl IndexError {
     }
 
     /// Whether the file's content, not its surroundings, is at fault.
-    pub(super) fn is_damage(&self) -> bool {
+    pub fn is_damage(&self) -> bool {
         match self {
             Self::Panicked => true,
             Self::Redb { error, .. } => match &**error {

@@ -3,15 +3,21 @@
 //! After an I/O error redb refuses everything until it is opened anew, and on some damage it panics. Both end here: the
 //! first is mended by opening the file again, the second by setting it aside and starting an empty one. Whoever keeps
 //! rows elsewhere sees by [`Store::generation`] that they have to be written again.
+//!
+//! Whoever only looks leaves the file as it is: what is written goes to memory ([`Medium`]), and damage is an error.
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::{Mutex, RwLock};
+use redb::backends::InMemoryBackend;
 use redb::{Database, DatabaseError, ReadableDatabase, TableError, WriteTransaction};
 
+use super::overlay::Overlay;
 use super::tables::{
     BLK_FILE_TO_RECORDS, CHUNK_TO_BLOCKS, HEIGHT_TO_SUMMARY, META, REV_FILE_TO_RECORDS, SCHEMA_VERSION,
 };
@@ -20,10 +26,25 @@ use super::{Identity, IndexError};
 /// Memory that redb may use for its cache: most rows are read once, at the start.
 const CACHE_BYTES: usize = 32 << 20;
 
+/// Name of the file in an index's directory.
+pub const FILE: &str = "index.redb";
+
+/// Where an index is kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Medium {
+    /// In its file.
+    File,
+    /// In its file as it is; what is written stays in memory and is forgotten.
+    Overlay,
+    /// Nowhere.
+    Memory,
+}
+
 /// The file and what it belongs to.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    medium: Medium,
     identity: Mutex<Identity>,
     db: RwLock<Option<Database>>,
     generation: AtomicU32,
@@ -34,18 +55,31 @@ impl Store {
     /// Opens the file in `dir`, or makes one.
     pub fn open(dir: &Path, identity: &Identity) -> Result<Self, IndexError> {
         fs::create_dir_all(dir).map_err(|error| IndexError::directory(dir, &error))?;
+        Self::on(Medium::File, dir.join(FILE), identity)
+    }
+
+    /// Opens what is at `path` on a medium.
+    pub fn on(medium: Medium, path: PathBuf, identity: &Identity) -> Result<Self, IndexError> {
         let store = Self {
-            path: dir.join("index.redb"),
+            path,
+            medium,
             identity: Mutex::new(identity.clone()),
             db: RwLock::new(None),
             generation: AtomicU32::new(0),
             damage: Mutex::new(None),
         };
         match store.reopen() {
-            Err(error) if error.is_damage() => store.set_aside(&error)?,
+            Err(error) if error.is_damage() && medium == Medium::File => store.set_aside(&error)?,
             opened => opened?,
         }
         Ok(store)
+    }
+
+    /// What the file at `path` says that it belongs to; nothing where it is new.
+    pub fn owner(path: &Path) -> Result<Option<Identity>, IndexError> {
+        let db = guarded(|| connect(Medium::Overlay, path))?;
+        let owner = guarded(|| owner(&db).map_err(|error| IndexError::redb(path, error)))?;
+        owner.map(|owner| owner.identity(path)).transpose()
     }
 
     /// Raised whenever the file had to be started anew: everything in it is gone.
@@ -93,7 +127,7 @@ impl Store {
     }
 
     fn recover(&self, error: &IndexError) -> Result<(), IndexError> {
-        if error.is_damage() {
+        if error.is_damage() && self.medium == Medium::File {
             return self.set_aside(error);
         }
         if error.is_latched() {
@@ -127,11 +161,7 @@ impl Store {
             return Ok(());
         }
         let db = guarded(|| {
-            let builder = redb::Builder::new().set_cache_size(CACHE_BYTES).create(&self.path);
-            let db = builder.map_err(|error| match error {
-                DatabaseError::DatabaseAlreadyOpen => IndexError::InUse { path: self.path.clone() },
-                other => self.error(other),
-            })?;
+            let db = connect(self.medium, &self.path)?;
             self.claim(&db)?;
             Ok(db)
         })?;
@@ -144,9 +174,7 @@ impl Store {
         let identity = self.identity.lock().clone();
         let owner = owner(db).map_err(|error| self.error(error))?;
         if let Some(owner) = &owner {
-            if owner.schema != SCHEMA_VERSION.to_le_bytes() {
-                return Err(IndexError::Version { path: self.path.clone(), ours: SCHEMA_VERSION });
-            }
+            owner.has_our_form(&self.path)?;
             if owner.magic != identity.magic {
                 let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
                 return Err(self.foreign("network magic", hex(&owner.magic), hex(&identity.magic)));
@@ -181,6 +209,38 @@ struct Owner {
     magic: Vec<u8>,
     blocks_dir: Vec<u8>,
     key: Vec<u8>,
+}
+
+impl Owner {
+    fn has_our_form(&self, path: &Path) -> Result<(), IndexError> {
+        let ours = self.schema == SCHEMA_VERSION.to_le_bytes();
+        ours.then_some(()).ok_or_else(|| IndexError::Version { path: path.to_owned(), ours: SCHEMA_VERSION })
+    }
+
+    fn identity(self, path: &Path) -> Result<Identity, IndexError> {
+        self.has_our_form(path)?;
+        let fixed = |_| IndexError::redb(path, redb::Error::Corrupted("what it belongs to is damaged".to_owned()));
+        Ok(Identity {
+            magic: self.magic.try_into().map_err(fixed)?,
+            blocks_dir: OsString::from_vec(self.blocks_dir).into(),
+            key: self.key.try_into().map_err(fixed)?,
+        })
+    }
+}
+
+/// Opens the database at `path`.
+fn connect(medium: Medium, path: &Path) -> Result<Database, IndexError> {
+    let mut builder = redb::Builder::new();
+    builder.set_cache_size(CACHE_BYTES);
+    let opened = match medium {
+        Medium::File => builder.create(path),
+        Medium::Overlay => Overlay::open(path).and_then(|overlay| builder.create_with_backend(overlay)),
+        Medium::Memory => builder.create_with_backend(InMemoryBackend::new()),
+    };
+    opened.map_err(|error| match error {
+        DatabaseError::DatabaseAlreadyOpen => IndexError::InUse { path: path.to_owned() },
+        other => IndexError::redb(path, other),
+    })
 }
 
 fn owner(db: &Database) -> Result<Option<Owner>, redb::Error> {

@@ -50,8 +50,9 @@ impl Keeper {
             self.report.warn(Subject::Index, Some(error.to_string()));
             Stored::default()
         });
-        let rows = format!("{} rows of the index were damaged and are read again from the block files", stored.damaged);
-        let damage = self.index.damage().or((stored.damaged > 0).then_some(rows));
+        let rows =
+            format!("{} rows of the index were damaged and are read again from the block files", stored.damaged.len());
+        let damage = self.index.damage().or((!stored.damaged.is_empty()).then_some(rows));
         // It is said until the next start: what was set aside is still there to be looked at.
         self.report.warn(Subject::DamagedIndex, damage);
         self.generation = self.index.generation();

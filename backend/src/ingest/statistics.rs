@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bitcoin::BlockHash;
 use hindsight_shared::Height;
 use hindsight_shared::block::BlockView;
-use hindsight_shared::payload::{Prevouts, same_counts};
+use hindsight_shared::payload::Prevouts;
 use hindsight_shared::search::ListStart;
 use hindsight_shared::stats::row::Summary;
 use hindsight_shared::verify::check_whole;
@@ -162,12 +162,8 @@ impl Statistician {
         check_whole(&block).ok()?;
         let undo = if genesis { Vec::new() } else { self.files.undo(&self.undo.find(node).ok()??).ok()? };
         let prevouts = if genesis { Prevouts::Absent } else { Prevouts::Undo(&undo) };
-        let view = prevouts.view().ok()?;
-        if let Some(view) = &view {
-            same_counts(&block, view).ok()?;
-        }
-        let undo_holds = prevouts.checksum_holds(&node.header.prev_blockhash) != Some(false);
-        undo_holds.then(|| Summary::compute(network, height, &block, view.as_ref()).ok()).flatten()
+        let view = prevouts.view_of(&block).ok()?;
+        Summary::compute(network, height, &block, view.as_ref()).ok()
     }
 
     fn commit_if(&mut self, after: Duration) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bitcoin::BlockHash;
 use bytes::Bytes;
 use hindsight_shared::block::BlockView;
-use hindsight_shared::payload::{Absence, Prevouts, same_counts, split_checksum};
+use hindsight_shared::payload::{Absence, Prevouts, split_checksum};
 use hindsight_shared::prevouts::{CHECKSUM_SIZE, PrevoutsView};
 use hindsight_shared::verify::check_whole;
 use parking_lot::RwLock;
@@ -194,7 +194,7 @@ impl Bodies {
             };
             let share = self.memory.take(u64::from(record.size) + CHECKSUM_SIZE as u64)?;
             match self.source.undo(&record) {
-                Ok(undo) if fits(node, block, &undo) => return Ok(Ok(share.hold(undo))),
+                Ok(undo) if fits(block, &undo) => return Ok(Ok(share.hold(undo))),
                 Ok(_) | Err(SourceError::Replaced { .. } | SourceError::Cut { .. }) => {}
                 Err(error) => return Ok(Err(self.absence_of(node, &error))),
             }
@@ -233,14 +233,8 @@ fn whole_block(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Whether an undo record is this block's: by its checksum and its counts.
-fn fits(node: &Node, block: &[u8], undo: &[u8]) -> bool {
-    let prevouts = Prevouts::Undo(undo);
-    let counts = || {
-        let block = BlockView::parse(block).ok()?;
-        let prevouts = prevouts.view().ok()??;
-        same_counts(&block, &prevouts).ok()
-    };
-    prevouts.checksum_holds(&node.header.prev_blockhash) == Some(true) && counts().is_some()
+fn fits(block: &[u8], undo: &[u8]) -> bool {
+    BlockView::parse(block).is_ok_and(|block| Prevouts::Undo(undo).view_of(&block).is_ok())
 }
 
 #[cfg(test)]

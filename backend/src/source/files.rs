@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -157,6 +158,29 @@ impl CoreFiles {
         Ok(bytes)
     }
 
+    /// The same as [`BlockSource::undo`], for whoever reads all of them once: the pages are dropped.
+    ///
+    /// # Errors
+    /// As reading any undo record.
+    pub fn bulk_undo(&self, record: &UndoRecord) -> Result<Vec<u8>, SourceError> {
+        self.read_undo(record, Access::Stream)
+    }
+
+    fn read_undo(&self, record: &UndoRecord, access: Access) -> Result<Vec<u8>, SourceError> {
+        let replaced = || SourceError::Replaced {
+            path: self.path("rev", record.position.file),
+            block: record.block,
+            position: record.position,
+        };
+        let Position { file, offset } = record.position;
+        let start = Position { file, offset: offset.checked_sub(FRAMING).ok_or_else(replaced)? };
+        let size = record.size.checked_add(FRAMING + CHECKSUM).ok_or_else(replaced)?;
+        let mut bytes = self.read("rev", start, size, access)?;
+        let undo = bytes.split_off(to_usize(FRAMING.into()));
+        let framing = [self.datadir.magic.to_bytes(), record.size.to_le_bytes()].concat();
+        if bytes == framing { Ok(undo) } else { Err(replaced()) }
+    }
+
     fn pair_rev(&self, blk: &BlockFile, known: Option<&UndoFile>) -> Result<rev::Paired, SourceError> {
         let path = self.path("rev", blk.number);
         rev::pair(&self.rules, &path, self.obfuscation(), (self, blk, known), &self.cost)
@@ -214,18 +238,7 @@ impl BlockSource for CoreFiles {
     }
 
     fn undo(&self, record: &UndoRecord) -> Result<Vec<u8>, SourceError> {
-        let replaced = || SourceError::Replaced {
-            path: self.path("rev", record.position.file),
-            block: record.block,
-            position: record.position,
-        };
-        let Position { file, offset } = record.position;
-        let start = Position { file, offset: offset.checked_sub(FRAMING).ok_or_else(replaced)? };
-        let size = record.size.checked_add(FRAMING + CHECKSUM).ok_or_else(replaced)?;
-        let mut bytes = self.read("rev", start, size, Access::Follow)?;
-        let undo = bytes.split_off(to_usize(FRAMING.into()));
-        let framing = [self.datadir.magic.to_bytes(), record.size.to_le_bytes()].concat();
-        if bytes == framing { Ok(undo) } else { Err(replaced()) }
+        self.read_undo(record, Access::Follow)
     }
 
     fn is_being_written(&self, position: Position) -> bool {
@@ -239,6 +252,32 @@ impl BlockSource for CoreFiles {
 
     fn has_undo(&self, number: u32) -> bool {
         self.path("rev", number).is_file()
+    }
+}
+
+/// Files of which each block is read once: their pages are dropped, so that the node's own stay.
+#[derive(Debug)]
+pub struct ReadOnce(pub Arc<CoreFiles>);
+
+impl BlockSource for ReadOnce {
+    fn header(&self, record: &BlockRecord) -> Result<Header, SourceError> {
+        self.0.header(record)
+    }
+
+    fn block(&self, record: &BlockRecord) -> Result<Vec<u8>, SourceError> {
+        self.0.bulk_block(record)
+    }
+
+    fn undo(&self, record: &UndoRecord) -> Result<Vec<u8>, SourceError> {
+        self.0.bulk_undo(record)
+    }
+
+    fn is_being_written(&self, position: Position) -> bool {
+        self.0.is_being_written(position)
+    }
+
+    fn has_undo(&self, number: u32) -> bool {
+        self.0.has_undo(number)
     }
 }
 
