@@ -68,7 +68,7 @@ impl Drop for Abort {
 /// Fetches a small JSON answer.
 pub async fn json<T: DeserializeOwned>(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<T, ApiError> {
     let body = bytes(url, signal, web_sys::RequestCache::Default, |_, _| {}).await?;
-    serde_json::from_slice(&body).map_err(|error| ApiError::Unreadable(error.to_string()))
+    parse(&body).map_err(ApiError::Unreadable)
 }
 
 /// Fetches a binary answer.
@@ -93,7 +93,7 @@ pub async fn bytes(
 }
 
 async fn fetch(request: RequestBuilder, mut progress: impl FnMut(u64, Option<u64>)) -> Result<Vec<u8>, ApiError> {
-    let response = request.send().await.map_err(|error| ApiError::Unreachable(error.to_string()))?;
+    let response = request.send().await.map_err(|error| ApiError::Unreachable(why(error)))?;
     let body = read(&response, &mut progress).await?;
     if response.ok() { Ok(body) } else { Err(refused(response.status(), &body)) }
 }
@@ -116,8 +116,24 @@ async fn read(response: &Response, progress: &mut impl FnMut(u64, Option<u64>)) 
     }
 }
 
+/// Why a request failed. A request without a body fails only in the browser; `Display` of all other kinds would be four
+/// kilobytes to download.
+fn why(error: gloo_net::Error) -> String {
+    match error {
+        gloo_net::Error::JsError(error) => error.message,
+        _ => "the request could not be made".to_owned(),
+    }
+}
+
+/// Reads JSON with the browser's own parser, which is no code to download.
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+    let value = js_sys::JSON::parse(text).map_err(|_| "it is no JSON".to_owned())?;
+    serde_wasm_bindgen::from_value(value).map_err(|error| error.to_string())
+}
+
 fn refused(status: u16, body: &[u8]) -> ApiError {
-    let sentence = match serde_json::from_slice::<ErrorBody>(body) {
+    let sentence = match parse::<ErrorBody>(body) {
         Ok(body) => body.error,
         Err(_) => ["the server answers with status ", &status.to_string()].concat(),
     };

@@ -122,7 +122,7 @@ pub fn Failure(
 /// A message as a sentence: with a capital letter and a full stop.
 fn sentence(message: &str) -> String {
     let mut chars = message.chars();
-    let mut out: String = chars.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    let mut out: String = chars.next().map(|first| first.to_ascii_uppercase().to_string()).unwrap_or_default();
     out.push_str(chars.as_str());
     if !out.ends_with(['.', '!', '?']) {
         out.push('.');

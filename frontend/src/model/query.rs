@@ -69,7 +69,7 @@ impl Query {
     pub fn parse(text: &str) -> Self {
         let mut query = Self::default();
         for word in text.split_whitespace() {
-            if !query.take(&word.to_lowercase()) {
+            if !query.take(&word.to_ascii_lowercase()) {
                 query.unknown.push(word.chars().take(40).collect());
             }
         }
