@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 use hindsight::source::{BlockFile, BlockRecord, BlockSource, CoreFiles, Datadir, DatadirOptions};
 use hindsight_shared::Height;
 use hindsight_shared::block::BlockView;
+use hindsight_shared::network::network_of;
 use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts, split_checksum};
 use hindsight_shared::prevouts::PrevoutsView;
+use hindsight_shared::stats::row::Summary;
+use hindsight_shared::tx_payload::TxPayload;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -98,6 +101,8 @@ fn one(
     let bytes = payload.encode()?;
     seeds.write("payload", name, &bytes)?;
     seeds.write("summary", name, &bytes)?;
+    seeds.write("stats", name, &bytes)?;
+    statistics(seeds, name, &payload)?;
     seeds.write("block_view", name, block)?;
     if let Some(undo) = undo {
         let undo = split_checksum(undo).0;
@@ -105,6 +110,25 @@ fn one(
         seeds.write("undo", &format!("{name}-rest"), &PrevoutsView::from_undo(undo)?.to_spent_txouts())?;
     }
     Ok(())
+}
+
+/// The row of a block's statistics, and its last transaction alone.
+fn statistics(seeds: &Seeds, name: &str, payload: &Payload<'_>) -> Result<()> {
+    let (block, prevouts) = payload.view()?;
+    let (network, height) = (network_of(payload.network), payload.height.unwrap_or_default());
+    seeds.write("row", name, &Summary::compute(network, height, &block, prevouts.as_ref())?.pack())?;
+    let last = block.tx_count() - 1;
+    let tx = block.tx(last).ok_or("a block has a transaction")?;
+    let answer = TxPayload {
+        network: payload.network,
+        height: payload.height,
+        absence: None,
+        index: u32::try_from(last)?,
+        block: block.hash(),
+        prevouts: prevouts.as_ref().map_or(&[], |prevouts| prevouts.tx_undo(last)),
+        tx: tx.bytes(),
+    };
+    seeds.write("tx_payload", name, &answer.encode()?)
 }
 
 /// The last blocks of a file with their undo, as `walk` reads them.
