@@ -130,7 +130,10 @@ impl Judged {
         words(&mut row, &counts.map(core));
         words(&mut row, &["swtxs", "swtotal_size", "swtotal_weight"].map(core));
         let Utxo { entering, created_bytes, entering_bytes, spent_bytes } = self.utxo;
-        words(&mut row, &[entering, created_bytes, entering_bytes, spent_bytes].map(|value| value as u64));
+        words(
+            &mut row,
+            &[entering, created_bytes, entering_bytes, spent_bytes].map(|value| u64::try_from(value).unwrap()),
+        );
         for (fee, weight) in self.by_transaction.into_iter().chain(self.by_package) {
             longs(&mut row, &[fee]);
             words(&mut row, &[weight]);
@@ -166,8 +169,12 @@ fn put_tally(row: &mut Vec<u8>, tally: Option<&Value>) {
     longs(row, &[field("value")]);
 }
 
+fn signed(count: usize) -> i64 {
+    i64::try_from(count).unwrap()
+}
+
 fn utxo(block: &Block, expected: &Expected) -> Utxo {
-    let bytes = |output: &TxOut| serialize(output).len() as i64;
+    let bytes = |output: &TxOut| signed(serialize(output).len());
     let created: Vec<&TxOut> = block.txdata.iter().flat_map(|tx| &tx.output).collect();
     // The first block's output cannot be spent; nor what begins with OP_RETURN or is too long.
     let enters = |output: &&&TxOut| {
@@ -176,7 +183,7 @@ fn utxo(block: &Block, expected: &Expected) -> Utxo {
     };
     let entering: Vec<&TxOut> = created.iter().filter(enters).copied().collect();
     Utxo {
-        entering: entering.len() as i64,
+        entering: signed(entering.len()),
         created_bytes: created.iter().map(|output| bytes(output)).sum(),
         entering_bytes: entering.iter().map(|output| bytes(output)).sum(),
         spent_bytes: expected.spent.iter().flatten().map(|coin| bytes(&coin.output)).sum(),
@@ -196,7 +203,7 @@ fn core(
     let weights: Vec<u64> = spends.iter().map(Spend::weight).collect();
     let ins: usize = spends.iter().map(|spend| spend.tx.input.len()).sum();
     let outs: usize = block.txdata.iter().map(|tx| tx.output.len()).sum();
-    let (ins, outs) = (ins as i64, outs as i64);
+    let (ins, outs) = (signed(ins), signed(outs));
     let segwit: Vec<&Spend<'_>> = spends.iter().filter(|spend| spend.has_witness()).collect();
     let total = |numbers: &[u64]| numbers.iter().sum::<u64>();
     let mean = |numbers: &[u64]| total(numbers).checked_div(numbers.len() as u64).unwrap_or(0);

@@ -80,10 +80,8 @@ fn holds_together(summary: &Summary) {
 fn sigop_cost(block: &Block, prevouts: &PrevoutsView<'_>) -> Option<u64> {
     let mut cost = 0;
     for (index, tx) in block.txdata.iter().enumerate() {
-        let outputs = prevouts.tx(index).map(|prevout| TxOut {
-            value: prevout.value,
-            script_pubkey: prevout.script.to_script(),
-        });
+        let outputs =
+            prevouts.tx(index).map(|prevout| TxOut { value: prevout.value, script_pubkey: prevout.script.to_script() });
         let outputs: Vec<TxOut> = outputs.collect();
         let mut spends = tx.input.iter().zip(&outputs);
         if spends.any(|(input, spent)| spent.script_pubkey.is_p2sh() && !input.script_sig.is_push_only()) {
