@@ -179,6 +179,13 @@ fn errors_are_told_in_cores_words() {
             }
         }
     }
+    // Hashes are named as they were written.
+    let (known, other) = (hash.to_uppercase(), "AB".repeat(32));
+    for route in ["block", "block/notxdetails", "spenttxouts", "blockpart"] {
+        setting.refuses(&format!("/rest/{route}/{other}.bin?offset=0&size=1"), 404, &format!("{other} not found"));
+    }
+    let bad = format!("Bad block part offset/size 1/0 for {known}");
+    setting.refuses(&format!("/rest/blockpart/{known}.bin?offset=1&size=0"), 400, &bad);
     // Core has JSON of these, which this server does not give yet.
     for (route, query) in routes {
         let formats = "output format not found (available: .bin, .hex, .json)";

@@ -110,13 +110,12 @@ impl<'a> Asked<'a> {
         pairs.map(|(key, value)| (decode(key), value)).find(|(key, _)| key == name).map(|(_, value)| decode(value))
     }
 
-    /// Asks a question about a block that may have to read files.
+    /// Asks a question about the block of the path that may have to read files. Errors name it as it was written.
     async fn ask<T: Send + 'static>(
         &self,
-        hash: BlockHash,
         question: impl FnOnce(&Explorer) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, RestError> {
-        self.state.ask(question).await.map_err(|error| rest_error(hash, &error))
+        self.state.ask(question).await.map_err(|error| rest_error(self.argument, &error))
     }
 
     /// Bytes that cannot change, in the format asked for. JSON of them is `json`'s to refuse or give.
@@ -159,7 +158,7 @@ fn hash_in(text: &str) -> Result<BlockHash, RestError> {
     })
 }
 
-fn rest_error(hash: BlockHash, error: &QueryError) -> RestError {
+fn rest_error(hash: &str, error: &QueryError) -> RestError {
     match error {
         QueryError::NotFound(_) | QueryError::NoHeight(_) | QueryError::NoTransaction { .. } => {
             RestError::not_found(format!("{hash} not found"))
