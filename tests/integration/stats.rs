@@ -326,7 +326,8 @@ fn bad_input_is_answered_with_a_sentence() {
         refuses(&server, &summaries(&format!("count={count}")), 400, &sentence);
     }
     refuses(&server, &summaries("from=x"), 400, "is neither a block height");
-    refuses(&server, &summaries(&format!("from={hash}")), 400, "from height to height");
+    refuses(&server, &summaries(&format!("from={hash}")), 400, "is neither a block height");
+    refuses(&server, &summaries("from=2011-02-30"), 400, "nor a date");
 
     // Without undo there are no fees, and nothing is made up.
     let stale = scene.spend_on(kernel.hash_at(tip - 1).unwrap());
@@ -382,6 +383,23 @@ fn rows_are_given_to_those_who_accept_them() {
     for accept in ["", "*/*", "application/json", "application/*", "application/vnd.hindsight.summaryx"] {
         assert_eq!(media_type(accept), "application/json", "{accept}");
     }
+}
+
+/// The scene's blocks are ten minutes apart from genesis on, which is of 23:16:42 on 2011-02-02 (UTC).
+#[test]
+fn summaries_start_at_a_date() {
+    let (kernel, _) = with_spends(60).unwrap();
+    let server = TestServer::start(kernel.datadir());
+    let (tip, _) = kernel.tip().unwrap();
+    until_true("all statistics are there", || server.status().progress.statistics > tip);
+    let rows = |from: &str| server.get_ok(&format!("/api/v1/blocks/summaries?from={from}&count=3"));
+    for (date, last) in [("2011-02-02", 4), ("2011-02-03", 148), ("2011-02-04", tip), ("2026-01-01", tip)] {
+        let header: Header = deserialize(&kernel.block(kernel.hash_at(last).unwrap()).unwrap()[..80]).unwrap();
+        assert_eq!(header.time, 1_296_688_602 + 600 * last);
+        assert_eq!(hash_in_row(&rows(date)), header.block_hash().to_string(), "{date}");
+        assert_eq!(rows(date), rows(&last.to_string()), "{date}");
+    }
+    assert!(rows("2011-02-01").is_empty());
 }
 
 /// A reorg changes what stands at a height, and a row with it.
