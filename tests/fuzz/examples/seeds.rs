@@ -35,6 +35,7 @@ fn main() -> Result<()> {
         ("height", "840,000"),
         ("hash", "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f"),
         ("number", "#5"),
+        ("date", "2009-01-03"),
         ("words", "tip of the chain"),
     ] {
         seeds.write("search", name, text.as_bytes())?;
