@@ -170,6 +170,35 @@ mod tests {
 
     proptest! {
         #[test]
+        fn what_is_encoded_is_decoded(
+            height in proptest::option::of(0..u32::MAX),
+            absence in 0..=5_u8,
+            index in 0..3_u32,
+            hash: [u8; 32],
+            prevouts in proptest::collection::vec(any::<u8>(), 0..3),
+            tx in proptest::collection::vec(any::<u8>(), 0..3),
+        ) {
+            let payload = TxPayload {
+                network: Magic::REGTEST,
+                height: height.map(Height),
+                absence: Absence::from_code(absence).unwrap(),
+                index,
+                block: BlockHash::from_byte_array(hash),
+                prevouts: &prevouts,
+                tx: &tx,
+            };
+            // Prevouts are there, or a reason why not; a coinbase has none.
+            let whole = match (index, prevouts.is_empty()) {
+                (0, empty) => empty,
+                (_, empty) => empty != payload.absence.is_none(),
+            };
+            match payload.encode() {
+                Ok(bytes) => prop_assert_eq!(TxPayload::decode(&bytes).unwrap(), payload),
+                Err(_) => prop_assert!(!whole || tx.is_empty()),
+            }
+        }
+
+        #[test]
         fn any_bytes_are_read_or_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), honest: bool) {
             if honest && bytes.len() > 4 {
                 bytes[..4].copy_from_slice(&MAGIC);

@@ -297,7 +297,10 @@ fn only_bytes_named_by_a_hash_are_open_to_other_origins() {
         [origin[0], ("Access-Control-Request-Method", "GET"), ("Access-Control-Request-Headers", "if-none-match")];
     for path in [
         format!("/api/v1/block/{hash}/payload"),
+        format!("/api/v1/block/{hash}/tx/0"),
         format!("/rest/block/{hash}.bin"),
+        format!("/rest/block/notxdetails/{hash}.hex"),
+        format!("/rest/blockpart/{hash}.bin?offset=0&size=80"),
         format!("/rest/spenttxouts/{hash}.bin"),
     ] {
         let response = server.request("GET", &path, &origin);
@@ -310,9 +313,18 @@ fn only_bytes_named_by_a_hash_are_open_to_other_origins() {
         assert_eq!(allowed.header("access-control-allow-origin"), Some("*"));
         assert_eq!(allowed.header("access-control-allow-methods"), Some("GET, HEAD"));
     }
-    for path in
-        ["/api/v1/tip", "/api/v1/status", "/api/v1/blocks", "/healthz", "/", &format!("/api/v1/block/{height}/payload")]
-    {
+    for path in [
+        "/api/v1/tip",
+        "/api/v1/status",
+        "/api/v1/blocks",
+        "/api/v1/blocks/summaries",
+        "/healthz",
+        "/",
+        &format!("/api/v1/block/{height}/payload"),
+        &format!("/api/v1/block/{height}/tx/0"),
+        &format!("/api/v1/block/{height}/stats"),
+        &format!("/rest/blockhashbyheight/{height}.bin"),
+    ] {
         let response = server.request("GET", path, &origin);
         is_secure(&response);
         assert_eq!(response.header("access-control-allow-origin"), None, "{path}");

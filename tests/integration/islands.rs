@@ -99,12 +99,24 @@ fn is_pruned(server: &TestServer, block: &[u8], height: u32) {
     let facts = server.facts(hash);
     assert_eq!(facts.height, Some(Height(height)));
     for id in [hash.to_string(), height.to_string()] {
-        let response = server.get(&format!("/api/v1/block/{id}/payload"));
-        assert_eq!(response.status, 410, "{}", response.text());
-        assert!(response.text().contains("pruned"), "{}", response.text());
+        for what in ["payload", "stats", "tx/0"] {
+            let response = server.get(&format!("/api/v1/block/{id}/{what}"));
+            assert_eq!(response.status, 410, "{what}: {}", response.text());
+            assert!(response.text().contains("pruned"), "{what}: {}", response.text());
+        }
     }
-    let rest = server.get(&format!("/rest/block/{hash}.bin"));
-    assert_eq!((rest.status, rest.text()), (404, format!("{hash} not available (pruned data)\r\n")));
+    for name in [
+        format!("block/{hash}.bin"),
+        format!("block/notxdetails/{hash}.hex"),
+        format!("blockpart/{hash}.bin?offset=0&size=80"),
+    ] {
+        let rest = server.get(&format!("/rest/{name}"));
+        assert_eq!((rest.status, rest.text()), (404, format!("{hash} not available (pruned data)\r\n")), "{name}");
+    }
+    let rest = server.get(&format!("/rest/spenttxouts/{hash}.bin"));
+    assert_eq!((rest.status, rest.text()), (404, format!("{hash} undo not available\r\n")));
+    // Its header is known all the same.
+    assert_eq!(server.get_ok(&format!("/rest/headers/{hash}.bin?count=1")), block[..80]);
 }
 
 #[test]

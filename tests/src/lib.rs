@@ -21,5 +21,6 @@ pub mod process;
 pub mod replay;
 pub mod rng;
 pub mod scenes;
+pub mod stats_judge;
 pub mod test_server;
 pub mod wait;

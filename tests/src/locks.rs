@@ -7,7 +7,9 @@ use std::sync::LazyLock;
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::key::{Keypair, TapTweak};
-use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_DROP, OP_PUSHNUM_1, OP_PUSHNUM_2};
+use bitcoin::opcodes::all::{
+    OP_CHECKMULTISIG, OP_CHECKSIG, OP_DROP, OP_ENDIF, OP_IF, OP_PUSHBYTES_0, OP_PUSHNUM_1, OP_PUSHNUM_2, OP_PUSHNUM_3,
+};
 use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1, SecretKey};
 use bitcoin::sighash::{EcdsaSighashType, Prevouts, SighashCache, TapSighashType};
@@ -47,11 +49,17 @@ pub enum Lock {
     Long,
     /// Nothing at all, which anyone can unlock with a push.
     Empty,
+    /// Pay to script hash, of a script that anyone can unlock and that counts signature operations.
+    ShSigops,
+    /// Version 0 script hash, of the same.
+    WshSigops,
+    /// Version 0 script hash within a script hash, of the same.
+    ShWshSigops,
 }
 
 impl Lock {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Pk,
         Self::PkUncompressed,
         Self::PkHybrid,
@@ -67,6 +75,9 @@ impl Lock {
         Self::True,
         Self::Long,
         Self::Empty,
+        Self::ShSigops,
+        Self::WshSigops,
+        Self::ShWshSigops,
     ];
 
     /// The scriptPubKey.
@@ -88,6 +99,9 @@ impl Lock {
             Self::True => anyone(),
             Self::Long => long(),
             Self::Empty => ScriptBuf::new(),
+            Self::ShSigops => sigops().to_p2sh(),
+            Self::WshSigops => sigops().to_p2wsh(),
+            Self::ShWshSigops => sigops().to_p2wsh().to_p2sh(),
         }
     }
 
@@ -115,6 +129,9 @@ impl Lock {
             Self::Multisig => (pushes(&[vec![], legacy(tx, index, &multisig())]), vec![]),
             Self::True | Self::Long => (ScriptBuf::new(), vec![]),
             Self::Empty => (Builder::new().push_opcode(OP_PUSHNUM_1).into_script(), vec![]),
+            Self::ShSigops => (pushes(&[sigops().into_bytes()]), vec![]),
+            Self::WshSigops => (ScriptBuf::new(), vec![sigops().into_bytes()]),
+            Self::ShWshSigops => (pushes(&[sigops().to_p2wsh().into_bytes()]), vec![sigops().into_bytes()]),
         };
         tx.input[index].script_sig = script_sig;
         tx.input[index].witness = Witness::from_slice(&witness);
@@ -156,6 +173,20 @@ fn anyone() -> ScriptBuf {
 fn long() -> ScriptBuf {
     let data = PushBytesBuf::try_from(vec![0xa5; 500]).unwrap();
     Builder::new().push_slice(data).push_opcode(OP_DROP).push_opcode(OP_PUSHNUM_1).into_script()
+}
+
+/// Signature operations that are counted and never run: 1, 3 of a multisig that says so, 20 of one that does not.
+fn sigops() -> ScriptBuf {
+    Builder::new()
+        .push_opcode(OP_PUSHBYTES_0)
+        .push_opcode(OP_IF)
+        .push_opcode(OP_CHECKSIG)
+        .push_opcode(OP_PUSHNUM_3)
+        .push_opcode(OP_CHECKMULTISIG)
+        .push_opcode(OP_CHECKMULTISIG)
+        .push_opcode(OP_ENDIF)
+        .push_opcode(OP_PUSHNUM_1)
+        .into_script()
 }
 
 fn multisig() -> ScriptBuf {
@@ -202,6 +233,15 @@ fn schnorr(tx: &Transaction, index: usize, spent: &[TxOut]) -> Vec<u8> {
     let pair = KEYS.pair.tap_tweak(&KEYS.secp, None).to_keypair();
     let message = Message::from_digest(sighash.to_byte_array());
     KEYS.secp.sign_schnorr_no_aux_rand(&message, &pair).serialize().to_vec()
+}
+
+/// A taproot output that a script unlocks which anyone can run to its end, and the witness that does so.
+pub fn tapscript(leaf: ScriptBuf) -> (ScriptBuf, Witness) {
+    let tree = TaprootBuilder::new().add_leaf(0, leaf.clone()).unwrap();
+    let tree = tree.finalize(&KEYS.secp, KEYS.pair.x_only_public_key().0).unwrap();
+    let control = tree.control_block(&(leaf.clone(), LeafVersion::TapScript)).unwrap();
+    let witness = Witness::from_slice(&[leaf.into_bytes(), control.serialize()]);
+    (ScriptBuf::new_p2tr_tweaked(tree.output_key()), witness)
 }
 
 /// A script that no one can unlock and that carries data.

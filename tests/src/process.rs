@@ -65,8 +65,13 @@ pub struct Process {
 impl Process {
     /// Starts one and waits until it says where it listens.
     pub fn start(datadir: &Path, index_dir: &Path) -> Self {
-        let mut child =
-            serve_command(datadir, index_dir).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::start_with(datadir, index_dir, &[])
+    }
+
+    /// The same with further flags.
+    pub fn start_with(datadir: &Path, index_dir: &Path, flags: &[&str]) -> Self {
+        let mut command = serve_command(datadir, index_dir);
+        let mut child = command.args(flags).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().rsplit_once("http://").and_then(|(_, url)| url.trim_end_matches('/').parse().ok());

@@ -24,6 +24,8 @@ pub enum Caching {
     ImmutableDay,
     /// To be asked about again every time, which an ETag makes cheap.
     Revalidate,
+    /// Not to be kept.
+    Never,
 }
 
 impl Caching {
@@ -32,6 +34,7 @@ impl Caching {
             Self::Immutable => "public, max-age=31536000, immutable",
             Self::ImmutableDay => "public, immutable, max-age=86400",
             Self::Revalidate => "no-cache",
+            Self::Never => "no-store",
         }
     }
 }

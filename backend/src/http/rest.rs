@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bitcoin::BlockHash;
+use bitcoin::hashes::{Hash, sha256};
 use bitcoin::hex::DisplayHex;
 use bytes::Bytes;
 use hindsight_shared::payload::Absence;
@@ -95,6 +96,7 @@ impl<'a> Asked<'a> {
             Some((argument, "bin")) => (argument, Some(Format::Bin)),
             Some((argument, "hex")) => (argument, Some(Format::Hex)),
             Some((argument, "json")) => (argument, Some(Format::Json)),
+            Some((argument, "")) => (argument, None),
             // An unknown suffix is left in the argument and spoils it.
             _ => (rest, None),
         };
@@ -108,13 +110,12 @@ impl<'a> Asked<'a> {
         pairs.map(|(key, value)| (decode(key), value)).find(|(key, _)| key == name).map(|(_, value)| decode(value))
     }
 
-    /// Asks a question about a block that may have to read files.
+    /// Asks a question about the block of the path that may have to read files. Errors name it as it was written.
     async fn ask<T: Send + 'static>(
         &self,
-        hash: BlockHash,
         question: impl FnOnce(&Explorer) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, RestError> {
-        self.state.ask(question).await.map_err(|error| rest_error(hash, &error))
+        self.state.ask(question).await.map_err(|error| rest_error(self.argument, &error))
     }
 
     /// Bytes that cannot change, in the format asked for. JSON of them is `json`'s to refuse or give.
@@ -131,10 +132,11 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// An answer that may change with the next block.
-fn changing(media_type: &'static str, body: impl Into<Bytes>) -> Response {
-    let headers = [(header::CONTENT_TYPE, media_type), (header::CACHE_CONTROL, "no-store")];
-    (headers, body.into()).into_response()
+/// An answer that may change with the next block. Core lets nobody keep it; who has it nevertheless can ask by its tag.
+fn changing(asked: &Asked<'_>, media_type: &'static str, body: impl Into<Bytes>) -> Response {
+    let body = body.into();
+    let tag = sha256::Hash::hash(&body).to_string();
+    respond::bytes(asked.headers, media_type, Parts::new([body]), &tag, Caching::Never)
 }
 
 fn hex_line(bytes: &[u8]) -> String {
@@ -156,7 +158,7 @@ fn hash_in(text: &str) -> Result<BlockHash, RestError> {
     })
 }
 
-fn rest_error(hash: BlockHash, error: &QueryError) -> RestError {
+fn rest_error(hash: &str, error: &QueryError) -> RestError {
     match error {
         QueryError::NotFound(_) | QueryError::NoHeight(_) | QueryError::NoTransaction { .. } => {
             RestError::not_found(format!("{hash} not found"))

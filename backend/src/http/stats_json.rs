@@ -22,7 +22,7 @@ pub fn stats_json(stats: &BlockStats, overhead: UtxoOverhead) -> Value {
     })
 }
 
-/// The answer of Core's `getblockstats`, in its order.
+/// The answer of Core's `getblockstats`, field by field.
 fn core(stats: &BlockStats, overhead: UtxoOverhead) -> Value {
     let (summary, core) = (&stats.summary, &stats.summary.core);
     json!({

@@ -223,7 +223,7 @@ fn spread(sorted: &[u64]) -> (u64, u64, u64) {
     let (Some(&least), Some(&greatest)) = (sorted.first(), sorted.last()) else { return (0, 0, 0) };
     let upper = sorted[sorted.len() / 2];
     let median = match sorted.len() % 2 {
-        0 => (sorted[sorted.len() / 2 - 1] + upper) / 2,
+        0 => sorted[sorted.len() / 2 - 1].midpoint(upper),
         _ => upper,
     };
     (least, greatest, median)
@@ -391,6 +391,17 @@ mod tests {
         let actual = |overhead| last.size_increase_actual(overhead);
         assert_eq!((actual(UtxoOverhead::Forty), actual(UtxoOverhead::FortyOne)), (296, 300));
         assert_eq!(stats[103].feerate_percentiles, [20, 20, 20, 301, 301]);
+    }
+
+    /// Core's `CalculateTruncatedMedian`; the last two no valid block holds, but bytes from outside may.
+    #[test]
+    fn medians_are_truncated() {
+        let median = |sorted: &[u64]| spread(sorted).2;
+        assert_eq!(median(&[]), 0);
+        assert_eq!(median(&[1, 5, 10, 20]), 7);
+        assert_eq!(median(&[0, 30]), 15);
+        assert_eq!(median(&[u64::MAX - 2, u64::MAX]), u64::MAX - 1);
+        assert_eq!(median(&[u64::MAX - 1, u64::MAX]), u64::MAX - 1);
     }
 
     /// Core's `src/test/rpc_tests.cpp`, `rpc_getblockstats_calculate_percentiles_by_weight`.

@@ -13,17 +13,21 @@ use super::exact::FeeRate;
 use crate::block::BlockView;
 use crate::summary::TxRow;
 
-/// The package rate of every row; `None` for a coinbase and where the fee is unknown.
+/// No valid block has more transactions: 4,000,000 weight units, and 240 in the smallest with an input and an output.
+/// What takes the square of their number is not done for bytes that claim more.
+const MOST_MEMBERS: usize = 4_000_000 / 240;
+
+/// The package rate of every row, which in a cluster that no valid block holds is its own; `None` for a coinbase and where the fee is unknown.
 pub fn rates(block: &BlockView<'_>, rows: &[TxRow]) -> Vec<Option<FeeRate>> {
     let parents = parents(block, rows);
     let mut rates: Vec<Option<FeeRate>> = rows.iter().map(FeeRate::of).collect();
-    for cluster in clusters(&parents) {
+    for cluster in clusters(&parents).into_iter().filter(|cluster| cluster.len() <= MOST_MEMBERS) {
         let own: Option<Vec<FeeRate>> = cluster.iter().map(|&at| rates[at]).collect();
         let Some(own) = own else { continue };
         // A cluster is in block order, and a parent is in its child's.
         let place = |parent| cluster.binary_search(parent).ok();
-        let within = cluster.iter().map(|&at| parents[at].iter().filter_map(place).collect()).collect();
-        for (&at, rate) in cluster.iter().zip(take_in(&own, within)) {
+        let within: Vec<_> = cluster.iter().map(|&at| parents[at].iter().filter_map(place).collect()).collect();
+        for (&at, rate) in cluster.iter().zip(take_in(&own, &within)) {
             rates[at] = Some(rate);
         }
     }
@@ -66,56 +70,63 @@ fn clusters(parents: &[Vec<usize>]) -> Vec<Vec<usize>> {
 }
 
 /// The rate that each member of a cluster is taken in with. Parents come before their children.
-fn take_in(own: &[FeeRate], parents: Vec<Vec<usize>>) -> Vec<FeeRate> {
-    let ancestors = Ancestors::new(parents);
-    let mut left: Vec<bool> = vec![true; own.len()];
-    let mut sets: Vec<FeeRate> =
-        (0..own.len()).map(|at| ancestors.of(at).fold(own[at], |sum, ancestor| sum.plus(own[ancestor]))).collect();
+fn take_in(own: &[FeeRate], parents: &[Vec<usize>]) -> Vec<FeeRate> {
+    let descendants = Descendants::new(parents);
+    let mut sets = own.to_vec();
+    for (at, rate) in own.iter().enumerate() {
+        descendants.of(at).for_each(|below| sets[below] = sets[below].plus(*rate));
+    }
+    let mut left = vec![true; own.len()];
     let mut rates = own.to_vec();
     // Of equal rates the first in the block is taken first.
     while let Some(best) = (0..own.len()).rev().filter(|&at| left[at]).max_by_key(|&at| sets[at]) {
         let rate = sets[best];
-        let taken: Vec<usize> = ancestors.of(best).filter(|&at| left[at]).chain([best]).collect();
-        for &member in &taken {
+        for member in take(best, parents, &mut left) {
             rates[member] = rate;
-            left[member] = false;
-        }
-        for at in (0..own.len()).filter(|&at| left[at]) {
-            let gone = taken.iter().filter(|&&member| ancestors.has(at, member));
-            sets[at] = gone.fold(sets[at], |set, &member| set.minus(own[member]));
+            descendants.of(member).for_each(|below| sets[below] = sets[below].minus(own[member]));
         }
     }
     rates
 }
 
-/// Who descends from whom, one bit a pair: a block has at most some 16,000 transactions, mostly in small clusters.
-struct Ancestors {
+/// Takes out a member and its ancestors. Where one is gone already, so are its own.
+fn take(best: usize, parents: &[Vec<usize>], left: &mut [bool]) -> Vec<usize> {
+    let (mut taken, mut next) = (Vec::new(), vec![best]);
+    while let Some(at) = next.pop() {
+        if std::mem::take(&mut left[at]) {
+            taken.push(at);
+            next.extend(&parents[at]);
+        }
+    }
+    taken
+}
+
+/// Who descends from whom, one bit a pair; mostly of small clusters, and of at most [`MOST_MEMBERS`].
+struct Descendants {
     words: usize,
     bits: Vec<u64>,
 }
 
-impl Ancestors {
-    fn new(parents: Vec<Vec<usize>>) -> Self {
+impl Descendants {
+    fn new(parents: &[Vec<usize>]) -> Self {
         let words = parents.len().div_ceil(64);
-        let mut all = Self { words, bits: vec![0; words * parents.len()] };
-        for (at, own) in parents.into_iter().enumerate() {
+        let mut bits = vec![0; words * parents.len()];
+        // The last one has none, and everybody's are known before they are handed on to the parents.
+        for (at, own) in parents.iter().enumerate().rev() {
             for parent in own {
-                let (before, row) = all.bits.split_at_mut(at * words);
-                for (word, inherited) in row.iter_mut().zip(&before[parent * words..(parent + 1) * words]) {
-                    *word |= inherited;
-                }
-                row[parent / 64] |= 1 << (parent % 64);
+                let (before, row) = bits.split_at_mut(at * words);
+                let inherits = &mut before[parent * words..(parent + 1) * words];
+                inherits.iter_mut().zip(&row[..words]).for_each(|(word, below)| *word |= below);
+                inherits[at / 64] |= 1 << (at % 64);
             }
         }
-        all
-    }
-
-    fn has(&self, at: usize, ancestor: usize) -> bool {
-        self.bits[at * self.words + ancestor / 64] >> (ancestor % 64) & 1 == 1
+        Self { words, bits }
     }
 
     fn of(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
-        (0..at).filter(move |&ancestor| self.has(at, ancestor))
+        let row = self.bits[at * self.words..(at + 1) * self.words].iter().enumerate();
+        let bits = |word: u64| (0..64).filter(move |bit| word >> bit & 1 == 1);
+        row.filter(|(_, word)| **word != 0).flat_map(move |(place, &word)| bits(word).map(move |bit| place * 64 + bit))
     }
 }
 
@@ -130,7 +141,8 @@ mod tests {
     fn check(own: &[(u64, u64)], parents: &[&[usize]], expect: &[(u64, u64)]) {
         let rate = |&(fee, weight): &(u64, u64)| FeeRate { fee, weight };
         let own: Vec<FeeRate> = own.iter().map(rate).collect();
-        let rates = take_in(&own, parents.iter().map(|own| own.to_vec()).collect());
+        let parents: Vec<_> = parents.iter().map(|own| own.to_vec()).collect();
+        let rates = take_in(&own, &parents);
         assert_eq!(rates, expect.iter().map(rate).collect::<Vec<_>>());
     }
 
@@ -156,6 +168,48 @@ mod tests {
             &[&[], &[0], &[0], &[1, 2]],
             &[(1000, 400), (1000, 400), (1000, 400), (1000, 400)],
         );
+    }
+
+    /// A coinbase and a chain of as many transactions, each spending the one before it, with ever smaller fees.
+    fn chain(length: usize) -> (Vec<u8>, Vec<u8>) {
+        use bitcoin::hashes::Hash;
+        use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, VarInt, Witness};
+        let genesis = bitcoin::blockdata::constants::genesis_block(bitcoin::Network::Regtest);
+        let (mut block, mut spent) = (genesis, Vec::new());
+        let mut outpoint = OutPoint { txid: Txid::from_byte_array([1; 32]), vout: 0 };
+        let mut value = u64::MAX >> 1;
+        spent.extend(bitcoin::consensus::serialize(&VarInt((length + 1) as u64)));
+        spent.push(0);
+        for fee in (0..length as u64).rev() {
+            let coin = TxOut { value: Amount::from_sat(value), script_pubkey: ScriptBuf::new() };
+            value -= fee;
+            let input = TxIn {
+                previous_output: outpoint,
+                script_sig: ScriptBuf::new(),
+                sequence: Sequence::MAX,
+                witness: Witness::new(),
+            };
+            let output = TxOut { value: Amount::from_sat(value), script_pubkey: ScriptBuf::new() };
+            let tx = Transaction {
+                version: bitcoin::transaction::Version::ONE,
+                lock_time: bitcoin::absolute::LockTime::ZERO,
+                input: vec![input],
+                output: vec![output],
+            };
+            outpoint = OutPoint { txid: tx.compute_txid(), vout: 0 };
+            spent.extend(bitcoin::consensus::serialize(&vec![coin]));
+            block.txdata.push(tx);
+        }
+        (bitcoin::consensus::serialize(&block), spent)
+    }
+
+    #[test]
+    fn a_cluster_that_no_block_holds_is_left_alone() {
+        let (block, spent) = chain(MOST_MEMBERS + 1);
+        let block = BlockView::parse(&block).unwrap();
+        let prevouts = crate::prevouts::PrevoutsView::from_spent_txouts(&spent).unwrap();
+        let rows = crate::summary::rows(&block, Some(&prevouts)).unwrap();
+        assert_eq!(rates(&block, &rows), rows.iter().map(FeeRate::of).collect::<Vec<_>>());
     }
 
     #[test]

@@ -288,6 +288,7 @@ fn read_content(reader: &mut Reader<'_>) -> Result<Content, DecodeError> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -309,6 +310,13 @@ mod tests {
         assert_eq!(reader.finish(), Ok(()));
         for end in 0..packed.len() {
             assert!(Summary::unpack(&mut Reader::new(&packed[..end])).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_of_its_size_are_a_row(bytes in proptest::collection::vec(any::<u8>(), SUMMARY_SIZE)) {
+            prop_assert_eq!(Summary::unpack(&mut Reader::new(&bytes)).unwrap().pack(), bytes);
         }
     }
 

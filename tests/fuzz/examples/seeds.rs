@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 use hindsight::source::{BlockFile, BlockRecord, BlockSource, CoreFiles, Datadir, DatadirOptions};
 use hindsight_shared::Height;
 use hindsight_shared::block::BlockView;
+use hindsight_shared::network::network_of;
 use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts, split_checksum};
 use hindsight_shared::prevouts::PrevoutsView;
+use hindsight_shared::stats::row::Summary;
+use hindsight_shared::tx_payload::TxPayload;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -32,6 +35,7 @@ fn main() -> Result<()> {
         ("height", "840,000"),
         ("hash", "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f"),
         ("number", "#5"),
+        ("date", "2009-01-03"),
         ("words", "tip of the chain"),
     ] {
         seeds.write("search", name, text.as_bytes())?;
@@ -98,6 +102,8 @@ fn one(
     let bytes = payload.encode()?;
     seeds.write("payload", name, &bytes)?;
     seeds.write("summary", name, &bytes)?;
+    seeds.write("stats", name, &bytes)?;
+    statistics(seeds, name, &payload)?;
     seeds.write("block_view", name, block)?;
     if let Some(undo) = undo {
         let undo = split_checksum(undo).0;
@@ -105,6 +111,25 @@ fn one(
         seeds.write("undo", &format!("{name}-rest"), &PrevoutsView::from_undo(undo)?.to_spent_txouts())?;
     }
     Ok(())
+}
+
+/// The row of a block's statistics, and its last transaction alone.
+fn statistics(seeds: &Seeds, name: &str, payload: &Payload<'_>) -> Result<()> {
+    let (block, prevouts) = payload.view()?;
+    let (network, height) = (network_of(payload.network), payload.height.unwrap_or_default());
+    seeds.write("row", name, &Summary::compute(network, height, &block, prevouts.as_ref())?.pack())?;
+    let last = block.tx_count() - 1;
+    let tx = block.tx(last).ok_or("a block has a transaction")?;
+    let answer = TxPayload {
+        network: payload.network,
+        height: payload.height,
+        absence: None,
+        index: u32::try_from(last)?,
+        block: block.hash(),
+        prevouts: prevouts.as_ref().map_or(&[], |prevouts| prevouts.tx_undo(last)),
+        tx: tx.bytes(),
+    };
+    seeds.write("tx_payload", name, &answer.encode()?)
 }
 
 /// The last blocks of a file with their undo, as `walk` reads them.

@@ -48,7 +48,8 @@ fn same_block(view: &BlockView<'_>, judge: &Block) {
     }
 }
 
-fn same_tx(view: &TxView<'_>, judge: &Transaction) {
+/// Every field of a transaction, as both read it.
+pub fn same_tx(view: &TxView<'_>, judge: &Transaction) {
     assert_eq!(view.txid(), judge.compute_txid());
     assert_eq!(view.wtxid(), judge.compute_wtxid());
     assert_eq!(view.weight(), judge.weight());

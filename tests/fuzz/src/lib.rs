@@ -7,9 +7,12 @@
 pub mod block_view;
 pub mod mutate;
 pub mod payload;
+pub mod row;
 pub mod script;
 pub mod search;
+pub mod stats;
 pub mod summary;
+pub mod tx_payload;
 pub mod undo;
 pub mod walk;
 
@@ -17,11 +20,14 @@ pub mod walk;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its binary and of its folder in `seeds/`.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("payload", payload::run),
     ("undo", undo::run),
     ("block_view", block_view::run),
     ("summary", summary::run),
+    ("tx_payload", tx_payload::run),
+    ("stats", stats::run),
+    ("row", row::run),
     ("script", script::run),
     ("search", search::run),
     ("walk", walk::run),

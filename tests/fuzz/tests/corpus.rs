@@ -62,6 +62,21 @@ fn summary() {
 }
 
 #[test]
+fn tx_payload() {
+    check("tx_payload", CHANGES);
+}
+
+#[test]
+fn stats() {
+    check("stats", CHANGES);
+}
+
+#[test]
+fn row() {
+    check("row", CHANGES);
+}
+
+#[test]
 fn script() {
     check("script", CHANGES);
 }

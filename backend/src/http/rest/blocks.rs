@@ -2,8 +2,10 @@
 
 use axum::response::Response;
 use bytes::Bytes;
+use hindsight_shared::payload::Absence;
 
 use super::{Asked, RestError, hash_in, no_such_format};
+use crate::query::QueryError;
 
 /// Our formats where JSON is not among them yet.
 fn not_yet() -> RestError {
@@ -20,7 +22,7 @@ pub async fn block(asked: Asked<'_>) -> Result<Response, RestError> {
 async fn whole_block(asked: &Asked<'_>, hash: bitcoin::BlockHash) -> Result<Bytes, RestError> {
     match asked.state.explorer.block_bytes_in_memory(&hash) {
         Some(block) => Ok(block),
-        None => asked.ask(hash, move |explorer| explorer.block_bytes(hash)).await,
+        None => asked.ask(move |explorer| explorer.block_bytes(hash)).await,
     }
 }
 
@@ -33,7 +35,7 @@ pub async fn block_part(asked: Asked<'_>) -> Result<Response, RestError> {
     let hash = hash_in(asked.argument)?;
     let block = whole_block(&asked, hash).await?;
     let end = offset.checked_add(size).filter(|&end| size > 0 && end <= block.len());
-    let bad = || RestError::bad_request(format!("Bad block part offset/size {offset}/{size} for {hash}"));
+    let bad = || RestError::bad_request(format!("Bad block part offset/size {offset}/{size} for {}", asked.argument));
     let part = block.slice(offset..end.ok_or_else(bad)?);
     let no_json = || RestError::bad_request("JSON output is not supported for this request type");
     asked.immutable(part, &format!("{hash}-{offset}-{size}"), no_json)
@@ -47,9 +49,17 @@ pub async fn spent_txouts(asked: Asked<'_>) -> Result<Response, RestError> {
     let hash = hash_in(asked.argument)?;
     let spent = match asked.state.explorer.spent_txouts_in_memory(&hash) {
         Some(spent) => spent,
-        None => asked.ask(hash, move |explorer| explorer.spent_txouts(hash)).await?,
+        None => asked.ask(move |explorer| explorer.spent_txouts(hash).map_err(without_undo)).await?,
     };
     asked.immutable(spent, &format!("{hash}-spent"), not_yet)
+}
+
+/// Core looks for the undo alone: of a pruned block it says nothing else.
+fn without_undo(error: QueryError) -> QueryError {
+    match error {
+        QueryError::Pruned(hash) => QueryError::NoUndo { hash, absence: Absence::Pruned },
+        other => other,
+    }
 }
 
 /// Core's `ToIntegral`: digits only, with a minus sign where the type has one.

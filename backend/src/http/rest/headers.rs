@@ -34,9 +34,9 @@ pub fn headers(asked: &Asked<'_>) -> Result<Response, RestError> {
     let headers = asked.state.explorer.headers(&hash_in(hash)?, number);
     let bytes = || headers.iter().flat_map(|facts| bitcoin::consensus::serialize(&facts.header)).collect::<Vec<u8>>();
     match asked.format {
-        Some(Format::Bin) => Ok(changing("application/octet-stream", bytes())),
-        Some(Format::Hex) => Ok(changing("text/plain", hex_line(&bytes()))),
-        Some(Format::Json) => json(&headers.iter().map(HeaderJson::new).collect::<Vec<_>>()),
+        Some(Format::Bin) => Ok(changing(asked, "application/octet-stream", bytes())),
+        Some(Format::Hex) => Ok(changing(asked, "text/plain", hex_line(&bytes()))),
+        Some(Format::Json) => json(asked, &headers.iter().map(HeaderJson::new).collect::<Vec<_>>()),
         None => Err(no_such_format(ALL_FORMATS)),
     }
 }
@@ -51,19 +51,19 @@ pub fn block_hash_by_height(asked: &Asked<'_>) -> Result<Response, RestError> {
     let hash = asked.state.explorer.hash_at(Height(height));
     let hash = hash.ok_or_else(|| RestError::not_found("Block height out of range"))?;
     match asked.format {
-        Some(Format::Bin) => Ok(changing("application/octet-stream", hash.to_byte_array().to_vec())),
-        Some(Format::Hex) => Ok(changing("text/plain", format!("{hash}\n"))),
-        Some(Format::Json) => Ok(changing("application/json", format!("{{\"blockhash\":\"{hash}\"}}\n"))),
+        Some(Format::Bin) => Ok(changing(asked, "application/octet-stream", hash.to_byte_array().to_vec())),
+        Some(Format::Hex) => Ok(changing(asked, "text/plain", format!("{hash}\n"))),
+        Some(Format::Json) => Ok(changing(asked, "application/json", format!("{{\"blockhash\":\"{hash}\"}}\n"))),
         None => Err(no_such_format(ALL_FORMATS)),
     }
 }
 
-fn json(value: &impl Serialize) -> Result<Response, RestError> {
+fn json(asked: &Asked<'_>, value: &impl Serialize) -> Result<Response, RestError> {
     let text = serde_json::to_string(value).map_err(|error| {
         tracing::error!(%error, "an answer could not be written");
         RestError(axum::http::StatusCode::INTERNAL_SERVER_ERROR, "Internal error".to_owned())
     })?;
-    Ok(changing("application/json", text + "\n"))
+    Ok(changing(asked, "application/json", text + "\n"))
 }
 
 /// `getblockheader` of Core (`blockheaderToJSON`), in its order. Median time and chain work are left out where the
