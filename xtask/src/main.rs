@@ -3,6 +3,7 @@
 //! `run` starts the explorer, `test` is what CI calls; both first set up what is missing.
 
 mod compress;
+mod imports;
 mod run;
 mod step;
 mod system;

@@ -1,6 +1,7 @@
 //! Builds the web app into `dist/`, and only when something it is made of has changed.
 
 use crate::compress::{self, Sizes};
+use crate::imports;
 use crate::step::{root, run, step, target_dir};
 use crate::tools;
 use crate::wasm::Wasm;
@@ -10,7 +11,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// What the web app is made of; xtask's part is how it is compressed.
-const INPUTS: &[&str] = &["frontend", "shared", "Cargo.lock", "Cargo.toml", "Trunk.toml", "xtask/src/compress.rs"];
+const INPUTS: &[&str] =
+    &["frontend", "shared", "Cargo.lock", "Cargo.toml", "Trunk.toml", "xtask/src/compress.rs", "xtask/src/imports.rs"];
 
 /// Builds the app if needed; the sizes of its files.
 pub fn build() -> Result<Vec<Sizes>> {
@@ -24,6 +26,7 @@ pub fn build() -> Result<Vec<Sizes>> {
     } else {
         let wasm = Wasm::find_or_install()?.with_tools(tools::for_the_web()?);
         step("build the web app", || trunk(&wasm))?;
+        imports::number(&dist)?;
         step("compress it", || compress::precompress(&dist))?;
         fs::write(&mark, fingerprint).with_context(|| mark.display().to_string())?;
     }

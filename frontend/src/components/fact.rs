@@ -17,12 +17,12 @@ pub fn Fact(
     #[prop(optional)]
     double: bool,
     /// The value.
-    children: Children,
+    value: AnyView,
 ) -> impl IntoView {
     view! {
         <div class="fact" class:wide=wide class:double=double>
             <dt title=title>{name}</dt>
-            <dd>{children()}</dd>
+            <dd>{value}</dd>
         </div>
     }
 }

@@ -124,10 +124,8 @@ fn Details(input: Input, context: InputContext) -> impl IntoView {
     let created = input.created.map(|created| {
         let made = if created.coinbase { " (coinbase)" } else { "" };
         view! {
-            <Fact name="Created in">
-                <a href=context.source_block.clone()>"block " {group(created.height)}</a>
-                {made}
-            </Fact>
+            <Fact name="Created in" value=view! { <a href=context.source_block.clone()>"block " {group(created.height)}</a>
+                {made} }.into_any() />
         }
     });
     let spent = input.spent.clone().map(|spent| {
@@ -150,13 +148,11 @@ fn Details(input: Input, context: InputContext) -> impl IntoView {
     view! {
         <dl class="facts">
             {(!coinbase).then(|| view! {
-                <Fact name="Spends output" wide=true>
-                    <span>{group(input.vout)} " of "</span> <Hash text=input.txid.to_string() what="txid" />
-                </Fact>
+                <Fact name="Spends output" wide=true value=view! { <span>{group(input.vout)} " of "</span> <Hash text=input.txid.to_string() what="txid" /> }.into_any() />
             })}
             {created}
-            {age.map(|age| view! { <Fact name="Coin age">{age}</Fact> })}
-            <Fact name="Sequence" double=true><code>{sequence_text}</code> " " <span class="muted">{meaning}</span></Fact>
+            {age.map(|age| view! { <Fact name="Coin age" value=view! { {age} }.into_any() /> })}
+            <Fact name="Sequence" double=true value=view! { <code>{sequence_text}</code> " " <span class="muted">{meaning}</span> }.into_any() />
         </dl>
         {unlocking}
         {witness}

@@ -120,7 +120,7 @@ fn Details(output: Output, network: Network) -> impl IntoView {
         (output.kind == ScriptKind::NullData).then(|| return_text(&output.script)).filter(|text| !text.is_empty());
     let address = address(&output.script, network);
     view! {
-        {address.map(|address| view! { <dl class="facts"><Fact name="Address" wide=true><Hash text=address what="address" /></Fact></dl> })}
+        {address.map(|address| view! { <dl class="facts"><Fact name="Address" wide=true value=view! { <Hash text=address what="address" /> }.into_any() /></dl> })}
         {text.map(|text| view! { <Piece name="Text" text shown=3000 /> })}
         <ScriptView name=["scriptPubKey: ", output.kind.core_name()].concat() script=output.script />
     }

@@ -35,11 +35,11 @@ pub fn Server(
         <section class="card server" aria-labelledby="server-title" data-test="server">
             <h2 id="server-title">"This server"</h2>
             <dl class="facts">
-                <Fact name="Tip"><a href=tip data-test="tip">{height}</a></Fact>
-                <Fact name="Blocks found" title="Stale ones included">{move || group(progress.get().blocks)}</Fact>
-                <Fact name="Source" wide=true>{source}</Fact>
-                <Fact name="Block files" wide=true>{move || reading(progress.get())}</Fact>
-                <Fact name="Statistics" wide=true>{move || counted(progress.get(), &ranges.get())}</Fact>
+                <Fact name="Tip" value=view! { <a href=tip data-test="tip">{height}</a> }.into_any() />
+                <Fact name="Blocks found" title="Stale ones included" value=view! { {move || group(progress.get().blocks)} }.into_any() />
+                <Fact name="Source" wide=true value=view! { {source} }.into_any() />
+                <Fact name="Block files" wide=true value=view! { {move || reading(progress.get())} }.into_any() />
+                <Fact name="Statistics" wide=true value=view! { {move || counted(progress.get(), &ranges.get())} }.into_any() />
             </dl>
             {move || (ranges.with(Vec::len) > 1).then(|| view! {
                 <h3>"Heights on disk"</h3>

@@ -112,23 +112,21 @@ pub fn HeaderFacts(
     view! {
         <section class="card" aria-label="Header">
             <dl class="facts" data-test="facts">
-                <Fact name="Time" wide=true><Moment time=header.time /></Fact>
-                <Fact name="Transactions"><span data-test="tx-count">{group(txs)}</span></Fact>
-                <Fact name="Inputs" title="Without the coinbase's"><span data-test="inputs">{group(inputs)}</span></Fact>
-                <Fact name="Outputs"><span data-test="outputs">{group(outputs)}</span></Fact>
-                <Fact name="Size"><span title=count(size, "byte") data-test="size" data-value=size.to_string()>{bytes(size)}</span></Fact>
-                <Fact name="Weight">
-                    <span title=count(weight_units, "weight unit") data-test="weight" data-value=weight_units.to_string()>{weight(weight_units)}</span>
+                <Fact name="Time" wide=true value=view! { <Moment time=header.time /> }.into_any() />
+                <Fact name="Transactions" value=view! { <span data-test="tx-count">{group(txs)}</span> }.into_any() />
+                <Fact name="Inputs" title="Without the coinbase's" value=view! { <span data-test="inputs">{group(inputs)}</span> }.into_any() />
+                <Fact name="Outputs" value=view! { <span data-test="outputs">{group(outputs)}</span> }.into_any() />
+                <Fact name="Size" value=view! { <span title=count(size, "byte") data-test="size" data-value=size.to_string()>{bytes(size)}</span> }.into_any() />
+                <Fact name="Weight" value=view! { <span title=count(weight_units, "weight unit") data-test="weight" data-value=weight_units.to_string()>{weight(weight_units)}</span>
                     // In one piece, so that the number never stands under its meter.
                     " "
-                    <span class="amount muted"><Meter share=full label=percent(full) />{percent(full)}</span>
-                </Fact>
+                    <span class="amount muted"><Meter share=full label=percent(full) />{percent(full)}</span> }.into_any() />
                 {reward.map(|reward| view! { <RewardFacts reward /> })}
-                <Fact name="Version"><code>{hex_word(u32::from_le_bytes(header.version.to_consensus().to_le_bytes()))}</code></Fact>
-                <Fact name="Difficulty"><span title=work_title>{short(difficulty)}</span> " " <code class="muted" title="bits: the target in compact form">{hex_word(header.bits.to_consensus())}</code></Fact>
-                <Fact name="Nonce"><code>{hex_word(header.nonce)}</code> " " <span class="muted">{group(header.nonce)}</span></Fact>
-                <Fact name="Merkle root" wide=true><Hash text=header.merkle_root.to_string() what="merkle root" /></Fact>
-                <Fact name="Coinbase says" wide=true><span class="quote" data-test="coinbase-text">{text}</span></Fact>
+                <Fact name="Version" value=view! { <code>{hex_word(u32::from_le_bytes(header.version.to_consensus().to_le_bytes()))}</code> }.into_any() />
+                <Fact name="Difficulty" value=view! { <span title=work_title>{short(difficulty)}</span> " " <code class="muted" title="bits: the target in compact form">{hex_word(header.bits.to_consensus())}</code> }.into_any() />
+                <Fact name="Nonce" value=view! { <code>{hex_word(header.nonce)}</code> " " <span class="muted">{group(header.nonce)}</span> }.into_any() />
+                <Fact name="Merkle root" wide=true value=view! { <Hash text=header.merkle_root.to_string() what="merkle root" /> }.into_any() />
+                <Fact name="Coinbase says" wide=true value=view! { <span class="quote" data-test="coinbase-text">{text}</span> }.into_any() />
             </dl>
         </section>
     }
@@ -138,11 +136,9 @@ pub fn HeaderFacts(
 fn RewardFacts(reward: Reward) -> impl IntoView {
     let unclaimed = reward.unclaimed().filter(|&left| left > bitcoin::Amount::ZERO);
     view! {
-        {reward.fees.map(|fees| view! { <Fact name="Fees"><span data-test="fees" data-value=fees.to_sat().to_string()><Amount value=fees /></span></Fact> })}
-        {reward.subsidy.map(|subsidy| view! { <Fact name="Subsidy" title="New coins that a block of this height may create"><Amount value=subsidy /></Fact> })}
-        <Fact name="Claimed" title="What the coinbase pays out">
-            <Amount value=reward.claimed />
-            {unclaimed.map(|left| view! { <span class="muted">", "<Amount value=left />" left unclaimed"</span> })}
-        </Fact>
+        {reward.fees.map(|fees| view! { <Fact name="Fees" value=view! { <span data-test="fees" data-value=fees.to_sat().to_string()><Amount value=fees /></span> }.into_any() /> })}
+        {reward.subsidy.map(|subsidy| view! { <Fact name="Subsidy" title="New coins that a block of this height may create" value=view! { <Amount value=subsidy /> }.into_any() /> })}
+        <Fact name="Claimed" title="What the coinbase pays out" value=view! { <Amount value=reward.claimed />
+            {unclaimed.map(|left| view! { <span class="muted">", "<Amount value=left />" left unclaimed"</span> })} }.into_any() />
     }
 }

@@ -65,23 +65,19 @@ pub fn TxHead(
         </header>
         <section class="card" aria-label="Summary">
             <dl class="facts" data-test="facts">
-                <Fact name="Block">
-                    <a href=block_href data-test="block-link" title="To the block (b)">{block_name}</a>
-                    " · " <span class="muted">{position}</span>
-                </Fact>
-                <Fact name="Time of the block"><Moment time /></Fact>
+                <Fact name="Block" value=view! { <a href=block_href data-test="block-link" title="To the block (b)">{block_name}</a>
+                    " · " <span class="muted">{position}</span> }.into_any() />
+                <Fact name="Time of the block" value=view! { <Moment time /> }.into_any() />
                 {fees}
-                {spent.map(|value| view! { <Fact name="Inputs"><Amount value /></Fact> })}
-                <Fact name="Outputs"><span data-test="value" data-value=row.value.to_sat().to_string()><Amount value=row.value /></span></Fact>
-                <Fact name="Virtual size"><span data-test="vsize">{group(row.vsize())}</span> " vB"</Fact>
-                <Fact name="Weight"><span data-test="weight">{group(row.weight)}</span> " WU"</Fact>
-                <Fact name="Size">{count(u64::from(row.size), "byte")}</Fact>
-                <Fact name="Version"><span data-test="version">{group(number)}</span> " " <span class="muted">{version(number)}</span></Fact>
-                <Fact name="Locktime" double=true>
-                    <span data-test="locktime">{group(locked)}</span> " " <span class="muted">{lock_meaning}</span>
-                </Fact>
+                {spent.map(|value| view! { <Fact name="Inputs" value=view! { <Amount value /> }.into_any() /> })}
+                <Fact name="Outputs" value=view! { <span data-test="value" data-value=row.value.to_sat().to_string()><Amount value=row.value /></span> }.into_any() />
+                <Fact name="Virtual size" value=view! { <span data-test="vsize">{group(row.vsize())}</span> " vB" }.into_any() />
+                <Fact name="Weight" value=view! { <span data-test="weight">{group(row.weight)}</span> " WU" }.into_any() />
+                <Fact name="Size" value=view! { {count(u64::from(row.size), "byte")} }.into_any() />
+                <Fact name="Version" value=view! { <span data-test="version">{group(number)}</span> " " <span class="muted">{version(number)}</span> }.into_any() />
+                <Fact name="Locktime" double=true value=view! { <span data-test="locktime">{group(locked)}</span> " " <span class="muted">{lock_meaning}</span> }.into_any() />
                 {row.flags.contains(Flags::SEGWIT).then(|| view! {
-                    <Fact name="wtxid" wide=true><Hash text=row.wtxid.to_string() what="wtxid" /></Fact>
+                    <Fact name="wtxid" wide=true value=view! { <Hash text=row.wtxid.to_string() what="wtxid" /> }.into_any() />
                 })}
             </dl>
         </section>
@@ -93,9 +89,7 @@ fn fee_facts(tx: &Tx) -> Option<impl IntoView + use<>> {
     let exact =
         [&group(fee.to_sat()), " sat for ", &count(wide(crate::number::index(tx.row.weight)), "weight unit")].concat();
     Some(view! {
-        <Fact name="Fee"><span data-test="fee" data-value=fee.to_sat().to_string()><Amount value=fee /></span></Fact>
-        <Fact name="Fee rate" title="Fee over weight, exact, rounded down to thousandths">
-            <span data-test="fee-rate" title=exact><strong>{milli(rate, 3)}</strong> " sat/vB"</span>
-        </Fact>
+        <Fact name="Fee" value=view! { <span data-test="fee" data-value=fee.to_sat().to_string()><Amount value=fee /></span> }.into_any() />
+        <Fact name="Fee rate" title="Fee over weight, exact, rounded down to thousandths" value=view! { <span data-test="fee-rate" title=exact><strong>{milli(rate, 3)}</strong> " sat/vB"</span> }.into_any() />
     })
 }
