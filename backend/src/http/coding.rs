@@ -116,7 +116,9 @@ async fn encode(coding: Coding, bytes: Bytes) -> io::Result<Vec<u8>> {
     if bytes.len() <= IN_PLACE {
         return coding.encode(&bytes);
     }
-    tokio::task::spawn_blocking(move || coding.encode(&bytes)).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    tokio::task::spawn_blocking(move || coding.encode(&bytes))
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
 /// How much a client wants a coding, in thousandths; 0 where it does not take it (RFC 9110, section 12.5.3).
@@ -180,7 +182,9 @@ mod tests {
         assert_eq!(wanted(&["zstd;q=0.5, GZIP;Q=0.9", "br;q=0.899"]), Some("gzip"));
         assert_eq!(wanted(&["zstd;q=0, br ; q=0.000, gzip;q=0.001"]), Some("gzip"));
         assert_eq!(wanted(&["*;q=0.3, zstd;q=0"]), Some("br"));
-        for refused in ["identity", "*;q=0", "gzip;q=0.0", "gzip;q=1.001", "gzip;q=2", "br;q=0.1234", "zstd;q=x", "zstd;x"] {
+        for refused in
+            ["identity", "*;q=0", "gzip;q=0.0", "gzip;q=1.001", "gzip;q=2", "br;q=0.1234", "zstd;q=x", "zstd;x"]
+        {
             assert_eq!(wanted(&[refused]), None, "{refused}");
         }
     }
