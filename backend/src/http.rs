@@ -4,11 +4,12 @@
 //! cached for, and who may read it from another origin, is decided in `respond`; who may ask at all, in `guard`.
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{any, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
 mod blocks;
+mod coding;
 mod descriptors;
 mod error;
 mod extract;
@@ -35,16 +36,18 @@ pub use state::{Access, AppState};
 
 /// Every route, for the binary and the tests alike.
 pub fn router(state: AppState) -> Router {
-    Router::new()
+    let compressed = Router::new()
         .route("/api/v1/block/{id}", get(blocks::facts))
-        .route("/api/v1/block/{id}/payload", get(blocks::payload))
         .route("/api/v1/block/{id}/stats", get(stats::stats))
-        .route("/api/v1/block/{id}/tx/{tx}", get(transactions::transaction))
         .route("/api/v1/blocks", get(blocks::list))
         .route("/api/v1/blocks/summaries", get(stats::summaries))
-        .route("/api/v1/blocks/{from}/{to}/payload", get(blocks::range))
         .route("/api/v1/tip", get(blocks::tip))
         .route("/api/v1/status", get(status::status))
+        .route_layer(from_fn(coding::compress));
+    compressed
+        .route("/api/v1/block/{id}/payload", get(blocks::payload))
+        .route("/api/v1/block/{id}/tx/{tx}", get(transactions::transaction))
+        .route("/api/v1/blocks/{from}/{to}/payload", get(blocks::range))
         .route("/healthz", get(status::health))
         .route("/api", any(error::no_such_route))
         .route("/api/", any(error::no_such_route))

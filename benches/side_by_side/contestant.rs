@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use tempfile::TempDir;
 
+use crate::core;
 use crate::session::Server;
 
 /// A running server. Fields are dropped in order: the server ends before its directory goes.
@@ -18,6 +19,13 @@ pub struct Contestant {
     pub server: Rc<Server>,
     /// Its index, or its files and configuration.
     pub _dir: Rc<TempDir>,
+}
+
+impl Contestant {
+    /// Whether it knows such paths: Core has no payloads.
+    pub fn serves(&self, path: &str) -> bool {
+        self.name != core::NAME || path.starts_with("/rest/")
+    }
 }
 
 /// An address on loopback that nothing listens at.

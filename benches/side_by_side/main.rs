@@ -1,4 +1,5 @@
-//! Hindsight beside nginx: the same bytes, from memory here and as static files there, under the same load.
+//! Hindsight beside nginx: the same bytes, from memory here and as static files there, under the same load; and beside
+//! Bitcoin Core on the same directory, where `BITCOIND_EXE` names a node.
 //!
 //! Single figures say little on a shared machine, so both are loaded in turns and what counts is the ratio of each pair,
 //! of which the median is printed. `--also` puts another build of hindsight into the same turns, which is how a change
@@ -7,6 +8,7 @@
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has nothing to say")]
 
 mod contestant;
+mod core;
 mod get;
 mod hindsight;
 mod load;
@@ -20,7 +22,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Parser;
 use contestant::Contestant;
-use hindsight_benches::chains::{Chain, eras, full_blocks};
+use hindsight_benches::chains::{Chain, eras, full_blocks, valid_blocks};
 use hindsight_shared::Height;
 use load::{Load, Wrk};
 use report::Report;
@@ -34,6 +36,9 @@ struct Args {
     /// Another hindsight binary to load in the same turns
     #[arg(long, value_name = "FILE")]
     also: Option<PathBuf>,
+    /// Bitcoin Core's node, to load in the same turns with what it serves too
+    #[arg(long, value_name = "FILE", env = "BITCOIND_EXE")]
+    bitcoind: Option<PathBuf>,
     /// Connections, a column each
     #[arg(long, value_delimiter = ',', default_value = "1,4,16")]
     connections: Vec<u32>,
@@ -63,8 +68,13 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let wrk = Wrk::find()?;
     let nginx = nginx::find()?;
-    let (chain, hash) = chain_and_block();
+    let (chain, hash) = match args.bitcoind {
+        Some(_) => valid_blocks(3),
+        None => chain_and_block(),
+    };
     println!("block {hash} of {}", chain.name);
+    // It writes the undo data that hindsight reads.
+    let bitcoind = args.bitcoind.as_ref().map(|bitcoind| core::start(bitcoind, &chain, hash)).transpose()?;
 
     let binary = args.hindsight.clone().map_or_else(hindsight::build, Ok)?;
     let mut contestants = vec![hindsight::start("hindsight", &binary, &chain)?];
@@ -80,23 +90,23 @@ fn main() -> Result<()> {
             Ok((path, body))
         })
         .collect::<Result<_>>()?;
+    contestants.extend(bitcoind);
     contestants.extend(nginx::start(&nginx, &files)?);
-    for (path, body) in &files {
-        for contestant in &contestants {
-            same_bytes(contestant, path, body)?;
-        }
-    }
 
     for ((name, ..), (path, body)) in paths.iter().zip(&files) {
         println!("\n{name}: {} bytes", body.len());
+        let able: Vec<_> = contestants.iter().filter(|contestant| contestant.serves(path)).collect();
+        for contestant in &able {
+            same_bytes(contestant, path, body)?;
+        }
         for &connections in &args.connections {
-            let mut report = Report::new(&contestants, body.len());
+            let mut report = Report::new(&able, body.len());
             for round in 0..args.rounds {
                 // Nobody is always first after a pause.
-                for turn in 0..contestants.len() {
-                    let index = (turn + round as usize) % contestants.len();
+                for turn in 0..able.len() {
+                    let index = (turn + round as usize) % able.len();
                     let load = Load { connections, time: Duration::from_secs(args.seconds.into()), path };
-                    report.add(index, load.run(&wrk, &contestants[index])?);
+                    report.add(index, load.run(&wrk, able[index])?);
                 }
             }
             report.print(connections);

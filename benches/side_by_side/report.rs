@@ -1,6 +1,7 @@
 //! Medians of what was measured, as lines of a table.
 
 use crate::contestant::Contestant;
+use crate::core;
 use crate::load::Measured;
 
 /// What was measured of every contestant, in the order of the turns; the last one is what all are compared with.
@@ -13,7 +14,7 @@ pub struct Report {
 
 impl Report {
     /// An empty report on answers of a size.
-    pub fn new(contestants: &[Contestant], answer_bytes: usize) -> Self {
+    pub fn new(contestants: &[&Contestant], answer_bytes: usize) -> Self {
         let names: Vec<_> = contestants.iter().map(|contestant| contestant.name).collect();
         // Answers are at most some megabytes.
         let answer_bytes = f64::from(u32::try_from(answer_bytes).unwrap_or(u32::MAX));
@@ -40,6 +41,20 @@ impl Report {
                 median(ratios()),
             );
         }
+        self.print_beside_core(connections);
+    }
+
+    /// The first contestant's answers and CPU time for each of Core's.
+    fn print_beside_core(&self, connections: u32) {
+        let Some(core) = self.names.iter().position(|&name| name == core::NAME) else { return };
+        let pairs = || self.measured[0].iter().zip(&self.measured[core]);
+        let answers = median(pairs().map(|(own, core)| own.per_second / core.per_second));
+        let cpu = median(pairs().map(|(own, core)| own.cpu_per_answer / core.cpu_per_answer));
+        println!(
+            "{connections:>3} connections  {} beside {}: {answers:.2} × req/s, {cpu:.2} × CPU s/GB",
+            self.names[0],
+            core::NAME
+        );
     }
 }
 

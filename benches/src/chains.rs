@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 use crate::records::{RecordFile, blocks_dir};
 use crate::synthetic::{FullBlock, full_block, header, mine};
+use crate::valid;
 
 /// A chain's files, deleted when it is dropped.
 #[derive(Debug)]
@@ -142,6 +143,22 @@ pub fn full_blocks(count: u32) -> Chain {
     }
     let datadir = dir.path().to_owned();
     Chain::open("full blocks", dir, datadir, Some(Network::Regtest))
+}
+
+/// A regtest directory whose blocks a node accepts, `count` full ones at its end, and the last one's hash. Undo is missing:
+/// that is for a node to write, when it is started with `-reindex`.
+#[must_use]
+pub fn valid_blocks(count: u32) -> (Chain, BlockHash) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut file = RecordFile::create(&blocks_dir(dir.path()).unwrap(), "blk", 0).unwrap();
+    let mut last = BlockHash::all_zeros();
+    for block in valid::blocks(count) {
+        let bytes = serialize(&block);
+        file.push(bytes.len(), &bytes).unwrap();
+        last = block.block_hash();
+    }
+    let datadir = dir.path().to_owned();
+    (Chain::open("valid blocks", dir, datadir, Some(Network::Regtest)), last)
 }
 
 /// `files` files of 84 records of 1.5 MB, whose bodies are holes: the files of a year that take no room on the disk.

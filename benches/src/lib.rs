@@ -7,3 +7,4 @@
 pub mod chains;
 pub mod records;
 pub mod synthetic;
+pub mod valid;

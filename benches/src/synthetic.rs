@@ -20,7 +20,7 @@ use hindsight_shared::prevouts::undo_checksum;
 use crate::records::{push_compressed_amount, push_varint};
 
 /// Weight to fill: what miners leave free of 4,000,000.
-const FULL: u64 = 3_990_000;
+pub(crate) const FULL: u64 = 3_990_000;
 /// Regtest's easiest target: half of all hashes meet it.
 const BITS: u32 = 0x207f_ffff;
 
@@ -46,7 +46,8 @@ pub fn full_block(previous: BlockHash, height: u32) -> FullBlock {
     }
     let undo = undo(&mut random, height, &spends);
     let fees = spends.iter().map(|spend| spend.fee).sum::<Amount>();
-    let mut txdata = vec![coinbase(height, fees)];
+    let reward = ScriptBuf::new_p2wpkh(&WPubkeyHash::from_byte_array([7; 20]));
+    let mut txdata = vec![coinbase(height, fees, reward)];
     txdata.extend(spends.into_iter().map(|spend| spend.tx));
     let header = header(previous, height);
     let mut block = Block { header, txdata };
@@ -140,17 +141,15 @@ impl Kind {
     }
 }
 
-fn coinbase(height: u32, fees: Amount) -> Transaction {
+/// What a block at a height may pay out, to one script.
+pub(crate) fn coinbase(height: u32, fees: Amount, script_pubkey: ScriptBuf) -> Transaction {
     let input = TxIn {
         previous_output: OutPoint::null(),
         script_sig: Builder::new().push_int(height.into()).push_slice(b"/Hindsight/").into_script(),
         sequence: Sequence::MAX,
         witness: Witness::from_slice(&[[0; 32]]),
     };
-    let reward = TxOut {
-        value: Network::Regtest.subsidy(Height(height)) + fees,
-        script_pubkey: ScriptBuf::new_p2wpkh(&WPubkeyHash::from_byte_array([7; 20])),
-    };
+    let reward = TxOut { value: Network::Regtest.subsidy(Height(height)) + fees, script_pubkey };
     Transaction {
         version: transaction::Version::TWO,
         lock_time: LockTime::ZERO,
@@ -160,7 +159,7 @@ fn coinbase(height: u32, fees: Amount) -> Transaction {
 }
 
 /// Writes the witness commitment into the coinbase and the merkle root into the header.
-fn commit(block: &mut Block) {
+pub(crate) fn commit(block: &mut Block) {
     let root = block.witness_root().unwrap();
     let commitment = Block::compute_witness_commitment(&root, &[0; 32]);
     block.txdata[0].output.push(TxOut { value: Amount::ZERO, script_pubkey: commitment_script(&commitment) });
@@ -208,7 +207,7 @@ fn push_script(out: &mut Vec<u8>, script: &[u8]) {
 }
 
 /// SplitMix64: bytes that look like hashes and signatures, and are the same in every run.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -218,7 +217,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    fn array<const N: usize>(&mut self) -> [u8; N] {
+    pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
         let mut array = [0; N];
         for chunk in array.chunks_mut(8) {
             chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);

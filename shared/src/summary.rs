@@ -68,10 +68,32 @@ impl Flags {
 
 /// The rows of a block, in block order. The counts of `prevouts` have to fit (`payload::same_counts`).
 pub fn rows(block: &BlockView<'_>, prevouts: Option<&PrevoutsView<'_>>) -> Result<Vec<TxRow>, DecodeError> {
+    // Without witnesses both hashes are of the same bytes.
+    rows_with(block, prevouts, |tx, txid| if tx.is_segwit() { tx.wtxid() } else { same_hash(txid) })
+}
+
+/// The same for statistics, which have no use for wtxids: most of a block's bytes are hashed for them alone. The txid
+/// stands in their place.
+pub(crate) fn rows_without_wtxids(
+    block: &BlockView<'_>,
+    prevouts: Option<&PrevoutsView<'_>>,
+) -> Result<Vec<TxRow>, DecodeError> {
+    rows_with(block, prevouts, |_, txid| same_hash(txid))
+}
+
+fn same_hash(txid: Txid) -> Wtxid {
+    Wtxid::from_raw_hash(txid.to_raw_hash())
+}
+
+fn rows_with(
+    block: &BlockView<'_>,
+    prevouts: Option<&PrevoutsView<'_>>,
+    wtxid: fn(&TxView<'_>, Txid) -> Wtxid,
+) -> Result<Vec<TxRow>, DecodeError> {
     let mut places = HashMap::<Txid, usize>::with_capacity(block.tx_count());
     let mut rows = Vec::with_capacity(block.tx_count());
     for (index, tx) in block.txs().enumerate() {
-        let mut row = row(&tx, prevouts.map(|prevouts| prevouts.tx(index)))?;
+        let mut row = row(&tx, prevouts.map(|prevouts| prevouts.tx(index)), wtxid)?;
         row.flags.set(Flags::SPENDS_IN_BLOCK, tx.inputs().any(|input| places.contains_key(&input.txid)));
         places.insert(row.txid, index);
         rows.push(row);
@@ -79,7 +101,11 @@ pub fn rows(block: &BlockView<'_>, prevouts: Option<&PrevoutsView<'_>>) -> Resul
     Ok(rows)
 }
 
-fn row(tx: &TxView<'_>, prevouts: Option<TxPrevouts<'_>>) -> Result<TxRow, DecodeError> {
+fn row(
+    tx: &TxView<'_>,
+    prevouts: Option<TxPrevouts<'_>>,
+    wtxid: fn(&TxView<'_>, Txid) -> Wtxid,
+) -> Result<TxRow, DecodeError> {
     let (mut kinds, mut flags) = (KindSet::default(), Flags::default());
     for output in tx.outputs() {
         kinds.insert(ScriptKind::of(output.script));
@@ -106,11 +132,9 @@ fn row(tx: &TxView<'_>, prevouts: Option<TxPrevouts<'_>>) -> Result<TxRow, Decod
     let weight = u32::try_from(tx.weight().to_wu())
         .map_err(|_| DecodeError::Unknown { field: "weight", value: tx.weight().to_wu() })?;
     let txid = tx.txid();
-    // Without witnesses both hashes are of the same bytes.
-    let wtxid = if tx.is_segwit() { tx.wtxid() } else { Wtxid::from_raw_hash(txid.to_raw_hash()) };
     Ok(TxRow {
         txid,
-        wtxid,
+        wtxid: wtxid(tx, txid),
         offset: tx.offset(),
         size: number(tx.size())?,
         weight,

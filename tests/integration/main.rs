@@ -8,6 +8,7 @@
 
 mod changing_files;
 mod check;
+mod compression;
 mod hostile_clients;
 mod http;
 mod islands;

@@ -6,6 +6,7 @@
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
+use super::coding::weight;
 use super::error::HttpError;
 
 #[cfg(feature = "embed")]
@@ -30,16 +31,9 @@ pub async fn file(uri: Uri, request: HeaderMap) -> Response {
 }
 
 fn asset(path: &str, request: &HeaderMap) -> Option<Response> {
-    let accepted = request.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let takes = |coding: &str| {
-        accepted.split(',').any(|item| {
-            let (name, weight) = item.split_once(';').unwrap_or((item, ""));
-            name.trim().eq_ignore_ascii_case(coding) && !matches!(weight.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000")
-        })
-    };
     let (bytes, coding) = [("br", ".br"), ("gzip", ".gz")]
         .into_iter()
-        .filter(|(coding, _)| takes(coding))
+        .filter(|(coding, _)| weight(request, coding) > 0)
         .find_map(|(coding, suffix)| Some((embedded(&format!("{path}{suffix}"))?, Some(coding))))
         .or_else(|| Some((embedded(path)?, None)))?;
     let mut response = bytes.into_response();

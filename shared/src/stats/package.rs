@@ -11,7 +11,7 @@ use bitcoin::Txid;
 
 use super::exact::FeeRate;
 use crate::block::BlockView;
-use crate::summary::TxRow;
+use crate::summary::{Flags, TxRow};
 
 /// No valid block has more transactions: 4,000,000 weight units, and 240 in the smallest with an input and an output.
 /// What takes the square of their number is not done for bytes that claim more.
@@ -39,7 +39,9 @@ fn parents(block: &BlockView<'_>, rows: &[TxRow]) -> Vec<Vec<usize>> {
     let mut places: HashMap<Txid, usize> = HashMap::with_capacity(rows.len());
     let mut parents = Vec::with_capacity(rows.len());
     for (at, (tx, row)) in block.txs().zip(rows).enumerate() {
-        parents.push(tx.inputs().filter_map(|input| places.get(&input.txid).copied()).collect());
+        // Most transactions spend nothing of their block, and their rows say so.
+        let inputs = tx.inputs().filter(|_| row.flags.contains(Flags::SPENDS_IN_BLOCK));
+        parents.push(inputs.filter_map(|input| places.get(&input.txid).copied()).collect());
         places.insert(row.txid, at);
     }
     parents

@@ -61,7 +61,7 @@ impl Summary {
         block: &BlockView<'_>,
         prevouts: Option<&PrevoutsView<'_>>,
     ) -> Result<Self, DecodeError> {
-        let rows = summary::rows(block, prevouts)?;
+        let rows = summary::rows_without_wtxids(block, prevouts)?;
         Self::of_rows(network, height, block, prevouts, &rows)
     }
 
