@@ -85,7 +85,6 @@ impl Node {
 #[derive(Clone, Debug)]
 struct WalkedFile {
     stamp: FileStamp,
-    end: u32,
     blocks: Vec<NodeId>,
 }
 
@@ -240,7 +239,7 @@ impl Chain {
                 blocks.push(id);
             }
         }
-        self.files.insert(file.number, WalkedFile { stamp: file.stamp, end: file.end, blocks });
+        self.files.insert(file.number, WalkedFile { stamp: file.stamp, blocks });
     }
 
     /// Notes one place of a block, the most believable first; whether it is the block's first in that file.
@@ -286,7 +285,7 @@ impl Chain {
             .filter(|record| record.position.file == number)
             .collect();
         records.sort_by_key(|record| record.position);
-        Some(BlockFile { number, stamp: file.stamp, end: file.end, records })
+        Some(BlockFile { number, stamp: file.stamp, records })
     }
 
     fn id_of(&mut self, record: &BlockRecord) -> NodeId {

@@ -26,6 +26,7 @@ mod tables;
 pub use error::IndexError;
 use store::{FILE, Medium, Store};
 pub use summaries::Summaries;
+pub use tables::SCHEMA_VERSION;
 use tables::{BLK_FILE_TO_RECORDS, CHUNK_TO_BLOCKS, HEIGHT_TO_SUMMARY, REV_FILE_TO_RECORDS};
 
 /// Heights that one row of `CHUNK_TO_BLOCKS` stands for.

@@ -35,7 +35,6 @@ pub use datadir::{Datadir, DatadirOptions};
 pub use error::SourceError;
 pub use files::{CoreFiles, ListedFile, ReadOnce};
 pub use obfuscation::Obfuscation;
-pub use pair::verify_undo_checksum;
 pub use pool::Walked;
 pub use watch::{Changed, Watcher};
 
@@ -55,7 +54,8 @@ pub trait BlockSource: std::fmt::Debug + Send + Sync {
     /// [`SourceError::Replaced`] when the bytes there are another block's by now; otherwise as the medium fails.
     fn block(&self, record: &BlockRecord) -> Result<Vec<u8>, SourceError>;
 
-    /// The undo payload followed by its 32-byte checksum, which is not verified: see [`verify_undo_checksum`].
+    /// The undo payload followed by its 32-byte checksum, which is not verified: see
+    /// [`Prevouts::checksum_holds`](hindsight_shared::payload::Prevouts::checksum_holds).
     ///
     /// # Errors
     /// [`SourceError::Replaced`] when no undo record of that size is there by now; otherwise as the medium fails.
@@ -124,8 +124,6 @@ pub struct BlockFile {
     pub number: u32,
     /// The file's stamp before the walk's first read: what was written during the walk makes it differ.
     pub stamp: FileStamp,
-    /// Where hopping goes on: the end of the last record, be that a copy that was not kept.
-    pub end: u32,
     /// The records by position. The same hash may turn up more than once, up to four times: the first are kept, and
     /// what is hopped to comes before what is searched for.
     pub records: Vec<BlockRecord>,

@@ -1,11 +1,11 @@
 //! The only network. It works in a window and in a worker, reports progress, and stops when whoever asked is gone.
 
 use gloo_net::http::{Request, RequestBuilder, Response};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
+use crate::json::{self, FromJson};
 use crate::number::whole;
 use hindsight_shared::api::ErrorBody;
 
@@ -66,9 +66,9 @@ impl Drop for Abort {
 }
 
 /// Fetches a small JSON answer.
-pub async fn json<T: DeserializeOwned>(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<T, ApiError> {
+pub async fn json<T: FromJson>(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<T, ApiError> {
     let body = bytes(url, signal, web_sys::RequestCache::Default, |_, _| {}).await?;
-    parse(&body).map_err(ApiError::Unreadable)
+    json::read(&body).ok_or_else(|| ApiError::Unreadable("it is not the JSON that it should be".to_owned()))
 }
 
 /// Fetches a binary answer.
@@ -125,17 +125,10 @@ fn why(error: gloo_net::Error) -> String {
     }
 }
 
-/// Reads JSON with the browser's own parser, which is no code to download.
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-    let value = js_sys::JSON::parse(text).map_err(|_| "it is no JSON".to_owned())?;
-    serde_wasm_bindgen::from_value(value).map_err(|error| error.to_string())
-}
-
 fn refused(status: u16, body: &[u8]) -> ApiError {
-    let sentence = match parse::<ErrorBody>(body) {
-        Ok(body) => body.error,
-        Err(_) => ["the server answers with status ", &status.to_string()].concat(),
+    let sentence = match json::read::<ErrorBody>(body) {
+        Some(body) => body.error,
+        None => ["the server answers with status ", &status.to_string()].concat(),
     };
     ApiError::Refused { status, sentence }
 }

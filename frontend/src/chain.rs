@@ -6,10 +6,10 @@ use bitcoin::BlockHash;
 use hindsight_shared::api::{BlockFacts, STATUS, Status, stats_path};
 use hindsight_shared::search::BlockId;
 use leptos::prelude::*;
-use serde::de::DeserializeOwned;
 
 use crate::api::{self, Abort, ApiError};
 use crate::browser::{is_hidden, now};
+use crate::json::FromJson;
 use crate::navigation::absolute;
 
 /// The pause between two looks.
@@ -69,7 +69,7 @@ impl Chain {
 pub type Answer<T> = RwSignal<Option<Result<T, ApiError>>>;
 
 /// Asks for a small answer.
-pub fn ask<T: DeserializeOwned + Send + Sync + 'static>(path: &str, answer: Answer<T>) {
+pub fn ask<T: FromJson + Send + Sync + 'static>(path: &str, answer: Answer<T>) {
     let (url, signal) = (absolute(path), abort_with_component());
     leptos::task::spawn_local(async move {
         let result = api::json(&url, signal.as_ref()).await;

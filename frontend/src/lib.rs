@@ -9,6 +9,7 @@ pub mod charts;
 pub mod components;
 pub mod fetched;
 pub mod format;
+pub mod json;
 pub mod model;
 pub mod navigation;
 #[cfg(target_arch = "wasm32")]

@@ -95,6 +95,10 @@ pub enum HeightFrom {
 pub struct Status {
     /// Hindsight's version.
     pub version: String,
+    /// The version of the payload format (`payload::MAGIC`).
+    pub payload_version: u32,
+    /// The version of the index's tables; another one is built anew.
+    pub index_version: u32,
     /// The name that Core's RPC uses: `main`, `test`, `testnet4`, `signet`, `regtest`.
     pub network: String,
     /// The network's magic, as eight hex digits in file order.

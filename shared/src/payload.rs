@@ -13,6 +13,9 @@ use crate::{DecodeError, Height};
 /// The first four bytes of every payload.
 pub const MAGIC: [u8; 4] = *b"HSB1";
 
+/// The format's version: the digit in [`MAGIC`].
+pub const VERSION: u32 = 1;
+
 /// Bytes in front of the prevouts.
 pub const PREFIX_SIZE: usize = 32;
 

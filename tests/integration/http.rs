@@ -1,12 +1,16 @@
 //! Every route as a client sees it: statuses, headers, bodies, and what may be cached.
 
 use bitcoin::Network;
+use bitcoin::block::Header;
+use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
 use hindsight_shared::api::{BlockFacts, ErrorBody, Status};
 use hindsight_shared::bytes::Reader;
+use hindsight_shared::calendar::civil;
 use hindsight_shared::payload::{MEDIA_TYPE, Payload};
 use hindsight_tests::chain_builder::genesis;
 use hindsight_tests::client::{Connection, Response};
+use hindsight_tests::fixtures::testnet3;
 use hindsight_tests::kernel_chain::KernelChain;
 use hindsight_tests::scenes::with_spends;
 use hindsight_tests::test_server::{Setup, TestServer};
@@ -242,10 +246,35 @@ fn lists_and_status_tell_what_the_kernel_tells() {
     }
     let status: Status = server.status();
     assert_eq!((status.network.as_str(), status.magic.as_str(), status.demo), ("regtest", "fabfb5da", false));
+    assert_eq!((status.payload_version, status.index_version), (1, hindsight::index::SCHEMA_VERSION));
+    assert_eq!(status.version, "0.1.0");
     assert_eq!(status.tip.unwrap().hash.to_string(), hash);
     assert_eq!((status.warnings.len(), status.unknown.is_empty()), (0, false));
     assert_eq!((status.progress.complete, status.progress.blocks), (true, tip + 1));
     assert_eq!((server.get("/healthz").status, server.get("/healthz").text().as_str()), (200, "ok\n"));
+}
+
+/// Testnet's times jump ahead and back again, as miners use its rule for easy blocks: for every day, and days without a
+/// block, the list starts with the highest block whose time is not behind the day's end.
+#[test]
+fn a_list_that_starts_with_a_day_starts_with_its_last_block() {
+    let fixture = testnet3();
+    let server = TestServer::start(&fixture.datadir());
+    let headers =
+        server.get_ok("/rest/headers/000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943.bin?count=2000");
+    let headers: Vec<Header> = headers.chunks(80).map(|header| deserialize(header).unwrap()).collect();
+    assert!(headers.windows(2).any(|pair| pair[1].time < pair[0].time));
+    let (first, last) = (headers[0].time, headers.iter().map(|header| header.time).max().unwrap());
+    for day in (first / 86_400 - 1)..=(last / 86_400 + 1) {
+        let end = day * 86_400 + 86_399;
+        let expect = headers.iter().rposition(|header| header.time <= end);
+        let date = civil(day.into());
+        let path = format!("/api/v1/blocks?from={}-{:02}-{:02}&count=1", date.0, date.1, date.2);
+        let found = server.get(&path).json::<Vec<BlockFacts>>();
+        assert_eq!(found.first().map(|block| block.hash), expect.map(|at| headers[at].block_hash()), "{path}");
+    }
+    refuses(&server, "/api/v1/blocks?from=2011-02-30", 400, "'2011-02-30' is neither a block height");
+    refuses(&server, "/api/v1/blocks/summaries?from=yesterday", 400, "nor a date (2009-01-03)");
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl World {
     }
 
     fn file(&self, number: u32) -> BlockFile {
-        BlockFile { number, stamp: FileStamp::default(), end: 0, records: self.files[&number].clone() }
+        BlockFile { number, stamp: FileStamp::default(), records: self.files[&number].clone() }
     }
 
     /// A map that was given the files in this order.

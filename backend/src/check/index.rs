@@ -284,10 +284,7 @@ fn wrong_fields(height: Height, record: &BlockRecord, found: &[Difference]) -> W
 
 /// The first record that a row and a walk do not agree on.
 fn block_file_difference(row: &BlockFile, file: &BlockFile) -> Option<Wrong> {
-    let (stored, found) = first_difference(&row.records, &file.records).or_else(|| {
-        // Where to go on from is taken from the row as well.
-        (row.end != file.end).then_some((None, None))
-    })?;
+    let (stored, found) = first_difference(&row.records, &file.records)?;
     let what = match (stored, found) {
         (Some(stored), Some(found)) if stored.hash == found.hash => {
             let facts = |r: &BlockRecord| {
@@ -303,10 +300,9 @@ fn block_file_difference(row: &BlockFile, file: &BlockFile) -> Option<Wrong> {
         (Some(stored), Some(found)) => format!("stored is block {}, the file has block {}", stored.hash, found.hash),
         (Some(stored), None) => format!("stored is block {}, which the file does not have", stored.hash),
         (None, Some(found)) => format!("block {} is not stored, though the file has it", found.hash),
-        (None, None) => format!("stored is that blocks end at offset {}; they end at {}", row.end, file.end),
+        (None, None) => return None,
     };
-    let position = found.or(stored).map_or(Position { file: file.number, offset: file.end }, |record| record.position);
-    Some(Wrong { height: None, place: Some(("blk", position)), what })
+    Some(Wrong { height: None, place: found.or(stored).map(|record| ("blk", record.position)), what })
 }
 
 /// The first record that a row and fresh pairing do not agree on.

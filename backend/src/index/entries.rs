@@ -14,11 +14,10 @@ use crate::source::{BlockFile, BlockRecord, FileStamp, Found, Position, UndoFile
 const CHECKSUM: usize = 8;
 const NONE: u32 = u32::MAX;
 
-/// Stamp (24) ‖ end (4) ‖ records of 97 bytes: header, transactions, size, offset, stated height, found.
+/// Stamp (24) ‖ records of 97 bytes: header, transactions, size, offset, stated height, found.
 pub fn block_file_bytes(file: &BlockFile) -> Vec<u8> {
-    let mut body = Vec::with_capacity(28 + 97 * file.records.len() + CHECKSUM);
+    let mut body = Vec::with_capacity(24 + 97 * file.records.len() + CHECKSUM);
     push_stamp(&mut body, file.stamp);
-    body.extend_from_slice(&file.end.to_le_bytes());
     for record in &file.records {
         body.extend_from_slice(&serialize(&record.header));
         let stated = record.stated_height.map_or(NONE, |height| height.0);
@@ -34,12 +33,11 @@ pub fn block_file_bytes(file: &BlockFile) -> Vec<u8> {
 pub fn block_file(number: u32, bytes: &[u8]) -> Option<BlockFile> {
     let mut reader = Reader::new(unsealed(bytes)?);
     let stamp = stamp(&mut reader)?;
-    let end = reader.u32().ok()?;
     let mut records = Vec::with_capacity(reader.left() / 97);
     while reader.left() > 0 {
         records.push(block_record(number, &mut reader)?);
     }
-    Some(BlockFile { number, stamp, end, records })
+    Some(BlockFile { number, stamp, records })
 }
 
 fn block_record(file: u32, reader: &mut Reader<'_>) -> Option<BlockRecord> {
@@ -148,7 +146,7 @@ mod tests {
         let records = vec![record, BlockRecord { stated_height: Some(Height(5)), found: Found::Hop, ..record }];
         let undo = UndoRecord { block: record.hash, position: Position { file: 3, offset: 99 }, size: 1 };
         (
-            BlockFile { number: 3, stamp, end: 293, records },
+            BlockFile { number: 3, stamp, records },
             UndoFile { number: 3, blk: stamp, rev: None, records: vec![undo], leftovers: 2, hashes: 0 },
         )
     }

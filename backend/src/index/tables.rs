@@ -3,7 +3,7 @@
 use redb::TableDefinition;
 
 /// Raised whenever a table or an entry changes its form. An index of another version is refused.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// `schema`, `magic`, `blocks`: what the index is and what it belongs to.
 pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");

@@ -103,7 +103,7 @@ mod tests {
     fn blocks_in(number: u32, records: &[BlockRecord]) -> BlockFile {
         let position = |record: &BlockRecord| Position { file: number, ..record.position };
         let records = records.iter().map(|record| BlockRecord { position: position(record), ..*record }).collect();
-        BlockFile { number, stamp: Default::default(), end: 0, records }
+        BlockFile { number, stamp: Default::default(), records }
     }
 
     /// The first 2,017 blocks of testnet3 in two files, with undo for some: file 0 up to height 999, file 1 above, and

@@ -5,8 +5,10 @@ use std::sync::Weak;
 use bitcoin::p2p::Magic;
 use hindsight_shared::api::{HeightRange, Status};
 use hindsight_shared::network::NetworkExt;
+use hindsight_shared::payload::VERSION;
 
 use super::{Explorer, facts};
+use crate::index::SCHEMA_VERSION;
 
 /// What the explorer says of itself in [`Status`].
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ impl Explorer {
             chain.best().segments().iter().map(|segment| HeightRange { from: segment.from(), to: segment.to() });
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            payload_version: VERSION,
+            index_version: SCHEMA_VERSION,
             network: chain.network().chain_name().to_owned(),
             magic: self.about.magic.to_string(),
             source: self.about.source.clone(),

@@ -24,12 +24,6 @@ const PATIENCE: u64 = 1 << 30;
 /// Where the order is lost among blocks without spending transactions, so many are tried before all of them are hashed.
 const FEW: usize = 4;
 
-/// Whether `undo`, a payload followed by its checksum, was written for a child of `previous`.
-#[must_use]
-pub fn verify_undo_checksum(previous: &BlockHash, undo: &[u8]) -> bool {
-    undo.split_last_chunk::<CHECKSUM_SIZE>().is_some_and(|(undo, sum)| undo_checksum(previous, undo) == *sum)
-}
-
 /// The blocks of one `blk*.dat` and the undo found for them so far.
 pub(super) struct Pairing<'a> {
     source: &'a dyn BlockSource,

@@ -6,9 +6,11 @@
 
 use std::path::Path;
 
+use hindsight_shared::payload::Prevouts;
+
 use super::bulk::{Access, BulkReader, Cost, SEARCH_CHUNK, to_usize};
 use super::files::CHECKSUM;
-use super::pair::{Pairing, tx_count, verify_undo_checksum};
+use super::pair::{Pairing, tx_count};
 use super::walk::{FRAMING, Rules};
 use super::{BlockFile, CoreFiles, FileStamp, Leftover, Obfuscation, Position, SourceError, UndoFile};
 
@@ -100,7 +102,8 @@ impl RevFile<'_> {
         let Some(framed) = framed else { return Ok(None) };
         let undo = self.reader.read(last.position.offset.into(), framed.len(), SEARCH_CHUNK)?;
         self.pairing.hashes += 1;
-        let holds = verify_undo_checksum(&parent, undo) && self.pairing.take_over(&known.records);
+        let holds =
+            Prevouts::Undo(undo).checksum_holds(&parent) == Some(true) && self.pairing.take_over(&known.records);
         Ok(holds.then_some(framed.end()))
     }
 

@@ -170,8 +170,7 @@ impl<'a> Walk<'a> {
             }
             self.last = before;
         }
-        let end = u32::try_from(self.end()).unwrap_or(u32::MAX);
-        Ok(BlockFile { number: self.number, stamp: self.reader.stamp(), end, records: self.records })
+        Ok(BlockFile { number: self.number, stamp: self.reader.stamp(), records: self.records })
     }
 
     fn keep(&mut self, record: BlockRecord) {

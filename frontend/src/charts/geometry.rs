@@ -65,8 +65,8 @@ pub const AXIS: u32 = 1000;
 /// Where a fee rate, in thousandths, lies on that axis: by its logarithm, what is beyond an end at that end.
 pub fn on_axis(milli: u64) -> u32 {
     const DECADE: u32 = AXIS / 4;
-    // Within a decade by halves: straight lines between 1, 2, 5 and 10 are at most two hundredths off a logarithm.
-    const STEPS: [(u64, u32); 4] = [(100, 0), (200, 301), (500, 699), (1000, 1000)];
+    // Straight lines between these are never more than two hundredths of a decade off the logarithm.
+    const STEPS: [(u64, u32); 7] = [(100, 0), (150, 176), (200, 301), (300, 477), (500, 699), (700, 845), (1000, 1000)];
     let (mut low, mut decade) = (milli.max(100), 0);
     while low >= 1000 && decade < 3 {
         low /= 10;
@@ -214,6 +214,19 @@ mod tests {
             kinds: KindSet::default(),
             flags: Flags::default(),
         }
+    }
+
+    /// The axis is a logarithm, as near as a pixel.
+    #[test]
+    fn the_axis_is_logarithmic() {
+        for milli in (100..=1_000_000).step_by(97) {
+            let decades = (f64::from(milli) / 100.0).log10();
+            let place = f64::from(on_axis(u64::try_from(milli).unwrap()));
+            assert!((place - decades * 250.0).abs() < 6.0, "{milli}: {place}");
+        }
+        let ends = [0, 99, 100, 1000, 10_000, 100_000, 1_000_000, u64::MAX].map(on_axis);
+        assert_eq!(ends, [0, 0, 0, 250, 500, 750, 1000, 1000]);
+        assert!((0..2_000_000).step_by(333).map(on_axis).is_sorted());
     }
 
     #[test]

@@ -115,14 +115,13 @@ fn a_few_copies_of_a_block_are_kept() {
     let files = dir.open();
     let known = files.walk(0, None).unwrap();
     assert_eq!(found(&known), hashes(real[..2].iter().chain([&real[3]; 4])));
-    assert_eq!(known.end as usize, len);
     assert!(files.bulk_bytes() < 2 * len as u64, "{} of {len} bytes read", files.bulk_bytes());
     assert_eq!(files.walk(0, Some(&known)).unwrap(), known);
     let last = framed.len() / 2;
     pieces.extend([Piece::Bytes(framed[..last].to_vec()), Piece::Zeros(5000)]);
     dir.blk(0, &pieces);
     let writing = files.walk(0, Some(&known)).unwrap();
-    assert_eq!((&writing.records, writing.end), (&known.records, known.end));
+    assert_eq!(writing.records, known.records);
     pieces.truncate(3);
     pieces.extend(blocks(&real[4..6]));
     dir.blk(0, &pieces);

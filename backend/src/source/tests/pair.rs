@@ -4,9 +4,10 @@ use std::fs;
 
 use bitcoin::BlockHash;
 use bitcoin::consensus::deserialize;
+use hindsight_shared::payload::Prevouts;
 
 use super::support::*;
-use crate::source::{BlockSource, UndoFile, verify_undo_checksum};
+use crate::source::{BlockSource, UndoFile};
 
 /// Blocks that have undo, in the order of the undo file.
 fn undone(file: &UndoFile) -> Vec<BlockHash> {
@@ -28,7 +29,7 @@ fn check_fixture(fixture: &Fixture) {
         assert_eq!(record.size as usize, bytes.len() - 32);
         assert_eq!(&files.undo(record).unwrap(), bytes);
         let prev = deserialize::<bitcoin::Block>(block).unwrap().header.prev_blockhash;
-        assert!(verify_undo_checksum(&prev, bytes));
+        assert_eq!(Prevouts::Undo(bytes).checksum_holds(&prev), Some(true));
         offset += record.size + 40;
     }
 }
