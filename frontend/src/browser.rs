@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
 
 use crate::number::{pixels, whole};
 
@@ -87,6 +88,20 @@ pub fn on_window(event: &'static str, listener: impl Fn(web_sys::Event) + 'stati
     let listener: Box<dyn Fn(web_sys::Event)> = Box::new(listener);
     let handle = window_event_listener_untyped(event, listener);
     on_cleanup(move || handle.remove());
+}
+
+/// Calls back whenever a part of the page has been opened or closed, which moves what lies below it.
+pub fn on_toggle(listener: impl Fn() + 'static) {
+    let listener = Closure::<dyn Fn()>::new(listener).into_js_value();
+    let listener = StoredValue::new_local(listener);
+    let with = move |change: fn(&web_sys::Window, &js_sys::Function)| {
+        listener.with_value(|listener| change(&window(), listener.unchecked_ref()));
+    };
+    // These events do not bubble; a window can refuse no listener.
+    with(|window, listener| drop(window.add_event_listener_with_callback_and_bool("toggle", listener, true)));
+    on_cleanup(move || {
+        with(|window, listener| drop(window.remove_event_listener_with_callback_and_bool("toggle", listener, true)))
+    });
 }
 
 /// Calls back with every key pressed anywhere, as long as the caller's component stands.

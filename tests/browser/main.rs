@@ -24,5 +24,6 @@ mod pictures;
 mod prefix;
 mod proxy;
 mod server;
+mod stats;
 mod table;
 mod transaction;

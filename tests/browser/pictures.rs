@@ -33,7 +33,7 @@ fn pictures_are_taken() {
     let folder = folder();
     fs::create_dir_all(&folder).unwrap();
     for (server, name, path, ready) in
-        [(&demo, "home", "", "block-row"), (blocks, "block", &*block, "verdict"), (blocks, "tx", &*tx, "input")]
+        [(&demo, "home", "", "block-row"), (blocks, "block", &*block, "stats-verdict"), (blocks, "tx", &*tx, "input")]
     {
         let page = Page::open(&server.url());
         for (width, height) in SIZES {

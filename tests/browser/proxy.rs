@@ -137,7 +137,7 @@ fn headers(reader: &mut impl BufRead) -> io::Result<Vec<(String, String)>> {
         let mut line = String::new();
         reader.read_line(&mut line)?;
         let Some((name, value)) = line.split_once(':') else { return Ok(headers) };
-        if ["accept-encoding", "if-none-match"].contains(&&*name.to_ascii_lowercase()) {
+        if ["accept", "accept-encoding", "if-none-match"].contains(&&*name.to_ascii_lowercase()) {
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
     }

@@ -10,10 +10,12 @@ use crate::charts::fee_band::{FeeAxis, FeeBand};
 use crate::format::{bytes, group, milli_short, percent, weight};
 use crate::model::brief::{Brief, Rates};
 use crate::number::share;
+use crate::settings::Settings;
 
 /// What the columns are.
 #[component]
 pub fn BlockHeads() -> impl IntoView {
+    let settings = expect_context::<Settings>();
     view! {
         <div class="block-row block-heads" aria-hidden="true">
             <span class="height">"height"</span>
@@ -22,7 +24,7 @@ pub fn BlockHeads() -> impl IntoView {
             <span class="txs">"txs"</span>
             <span class="median">"sat/vB"</span>
             <FeeAxis />
-            <span class="fees">"fees"</span>
+            <span class="fees">"fees, " {move || settings.unit.get().name()}</span>
             <span class="bytes">"size"</span>
             <span class="fill">"weight"</span>
         </div>
@@ -59,16 +61,14 @@ pub fn BlockRow(
 #[component]
 fn Statistics(brief: Brief) -> impl IntoView {
     let (rates, fees) = match brief.rates {
-        Some(rates) => {
-            (view! { <Paid rates /> }.into_any(), view! { <Amount value=brief.fees unit=false /> }.into_any())
-        }
+        Some(rates) => (view! { <Paid rates /> }.into_any(), view! { <Amount value=brief.fees /> }.into_any()),
         None => (view! { <span class="band muted">"no fees paid"</span> }.into_any(), ().into_any()),
     };
     let full = share(brief.weight.into(), 4_000_000, 1000);
     let label = [weight(brief.weight.into()), ", ".to_owned(), percent(full), " full".to_owned()].concat();
     let title = label.clone();
     view! {
-        <span class="miner">{brief.miner}</span>
+        <span class="miner">{if brief.miner.is_empty() { "unknown".to_owned() } else { brief.miner }}</span>
         {rates}
         <span class="fees">{fees}</span>
         <span class="fill" title=title><Meter share=full label /></span>
@@ -78,7 +78,7 @@ fn Statistics(brief: Brief) -> impl IntoView {
 #[component]
 fn Paid(rates: Rates) -> impl IntoView {
     view! {
-        <span class="median" title="Median by weight" data-test="median-rate">{milli_short(rates.median)}</span>
+        <span class="median" title="Median by weight" data-test="median-rate">{milli_short(rates.median)} <span class="muted narrow-only">" sat/vB"</span></span>
         <FeeBand rates />
     }
 }

@@ -6,12 +6,17 @@ use std::sync::Arc;
 use hindsight_shared::stats::row::{SUMMARY_SIZE, Summary};
 use leptos::prelude::*;
 
+use super::tx_table::NARROW;
 use crate::api::ApiError;
+use crate::browser::{load, matches, save};
 use crate::chain::Answer;
 use crate::format::count;
 use crate::model::stats::{Table, tables};
 use crate::number::wide;
 use crate::settings::Settings;
+
+/// The name under which the browser keeps whether the panel is open.
+const NAME: &str = "stats";
 
 /// The panel.
 #[component]
@@ -25,22 +30,35 @@ pub fn Stats(
     let own = summary.pack();
     let verdict = move || server.with(|server| verdict(&own, server.as_ref()));
     // As text, because a view of sixty lines would be twenty kilobytes of code. No text in it comes from a block.
-    let text = move || tables(&summary, settings.unit.get()).iter().map(html).collect::<String>();
+    // On a phone only the first table is open: the transactions are not far then.
+    let open = if matches(NARROW) { 1 } else { usize::MAX };
+    let text = move || {
+        let tables = tables(&summary, settings.unit.get());
+        tables.iter().enumerate().map(|(at, table)| html(table, at < open)).collect::<String>()
+    };
+    // The transactions below are what most come for: closed until a reader opens it, and then for good.
+    let is_open = load(NAME).is_some_and(|kept| kept == "open");
+    let keep = move |event: leptos::ev::Event| {
+        let details: web_sys::Element = event_target(&event);
+        save(NAME, if details.has_attribute("open") { "open" } else { "closed" });
+    };
     view! {
-        <section class="card stats" aria-labelledby="stats-title" data-test="stats">
-            <h2 id="stats-title">"Statistics"</h2>
+        <details class="card stats" open=is_open on:toggle=keep data-test="stats">
+            <summary>
+                <h2>"Statistics"</h2>
+                <span class="muted" role="status" data-test="stats-verdict">{verdict}</span>
+            </summary>
             <p class="muted small">
-                "Names in code are those of Core's getblockstats, which truncates rates to whole sat/vB. Exact rates are fee over
+                "Core's definitions and exact ones, side by side. Names in code are those of Core's getblockstats, which truncates rates to whole sat/vB. Exact rates are fee over
                 weight, rounded down only here. Packages: what a child pays above its own rate counts for the parents that it
                 has in the same block. Open a line for its definition."
             </p>
             <div class="stats-tables" inner_html=text></div>
-            <p class="muted small" role="status" data-test="stats-verdict">{verdict}</p>
-        </section>
+        </details>
     }
 }
 
-fn html(table: &Table) -> String {
+fn html(table: &Table, open: bool) -> String {
     let cells = |values: &mut dyn Iterator<Item = &str>| -> String {
         values.map(|value| ["<span>", value, "</span>"].concat()).collect()
     };
@@ -57,7 +75,9 @@ fn html(table: &Table) -> String {
         .collect();
     let heads = cells(&mut table.heads.iter().copied());
     let columns = table.heads.len().to_string();
-    ["<div class=\"columns-", &columns, "\"><h3>", table.title, heads.as_str(), "</h3>", &lines, "</div>"].concat()
+    let open = if open { " open" } else { "" };
+    let head = ["<summary><h3>", &table.title, "</h3>", &heads, "</summary>"].concat();
+    ["<details class=\"columns-", &columns, "\"", open, ">", &head, &lines, "</details>"].concat()
 }
 
 fn verdict(own: &[u8], server: Option<&Result<Vec<u8>, ApiError>>) -> String {
@@ -99,9 +119,9 @@ mod tests {
     #[test]
     fn a_table_is_text() {
         let line = crate::model::stats::Line { name: "txs".to_owned(), meaning: "All.", values: vec!["5".to_owned()] };
-        let table = Table { title: "Counts", heads: &["Core"], lines: vec![line] };
-        let expect = "<div class=\"columns-1\"><h3>Counts<span>Core</span></h3><details><summary><code>txs</code>\
-                      <span>5</span></summary><p>All.</p></details></div>";
-        assert_eq!(html(&table), expect);
+        let table = Table { title: "Counts".to_owned(), heads: &["Core"], lines: vec![line] };
+        let expect = "<details class=\"columns-1\" open><summary><h3>Counts</h3><span>Core</span></summary><details><summary><code>txs</code>\
+                      <span>5</span></summary><p>All.</p></details></details>";
+        assert_eq!(html(&table, true), expect);
     }
 }

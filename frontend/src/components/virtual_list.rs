@@ -6,7 +6,7 @@ use std::sync::Arc;
 use leptos::html::Div;
 use leptos::prelude::*;
 
-use crate::browser::{on_window, window_height};
+use crate::browser::{on_toggle, on_window, window_height};
 use crate::model::scroll::{Heights, scroll_to, visible_range};
 use crate::navigation::scroll_by;
 use crate::number::pixels;
@@ -26,7 +26,7 @@ impl ListPlace {
     }
 
     fn scrolled(self) -> Option<i32> {
-        let frame = self.frame.get_untracked()?;
+        let frame = self.frame.try_get_untracked()??;
         Some(-pixels(frame.get_bounding_client_rect().top()))
     }
 
@@ -99,6 +99,7 @@ pub fn VirtualList(
     });
     on_window("scroll", move |_| look());
     on_window("resize", move |_| look());
+    on_toggle(look);
     let height = move || {
         let count = items.with(|items| items.len());
         px(place.heights.with(|heights| heights.top(count)))

@@ -65,10 +65,15 @@ impl Brief {
     }
 }
 
-/// The pool's name; else the text, without the slashes that many put around it.
+/// Letters and digits that a text has at least; less is taken for numbers that happen to be printable.
+const LEAST: usize = 5;
+
+/// The pool's name; else the text, without the slashes that many put around it; empty where neither is there.
 fn miner_of(tag: &[u8]) -> String {
-    let text = || String::from_utf8_lossy(tag).trim_matches(['\0', '/', ' ']).to_owned();
-    miner::name(tag).map_or_else(text, str::to_owned)
+    let text = String::from_utf8_lossy(tag);
+    let says_something = text.bytes().filter(u8::is_ascii_alphanumeric).count() >= LEAST;
+    let text = if says_something { text.trim_matches(['\0', '/', ' ']) } else { "" };
+    miner::name(tag).unwrap_or(text).to_owned()
 }
 
 #[cfg(test)]
@@ -99,5 +104,6 @@ mod tests {
         assert_eq!(miner_of(b"/Foundry USA Pool #dropgold/\0\0\0"), "Foundry USA");
         assert_eq!(miner_of(b"/my own pool/\0\0"), "my own pool");
         assert_eq!(miner_of(&[0; 32]), "");
+        assert_eq!(miner_of(b"KU`?|\0"), "");
     }
 }

@@ -7,14 +7,14 @@ use hindsight_shared::stats::core::{CoreStats, UtxoOverhead};
 use hindsight_shared::stats::exact::FeeRate;
 use hindsight_shared::stats::row::Summary;
 
-use crate::format::{count, group, milli};
+use crate::format::{count, group, milli, span};
 use crate::settings::Unit;
 
 /// A table: a title, what its columns are, and its lines.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Table {
-    /// What it is about.
-    pub title: &'static str,
+    /// What it is about, with its unit.
+    pub title: String,
     /// Heads of the columns of values.
     pub heads: &'static [&'static str],
     /// Its lines.
@@ -44,8 +44,8 @@ const RATES: [(&str, &str); 7] = [
 
 /// All tables of a block, amounts in a unit.
 pub fn tables(summary: &Summary, unit: Unit) -> Vec<Table> {
-    let amount = |sats: u64| [&unit.write(bitcoin::Amount::from_sat(sats)), " ", unit.name()].concat();
-    vec![rates(summary), fees(&summary.core, &amount), sizes(summary), kinds(summary, &amount), coins(summary, &amount)]
+    let core = &summary.core;
+    vec![rates(summary), fees(core, unit), sizes(core), contents(summary), kinds(summary, unit), coins(summary, unit)]
 }
 
 /// Fee rates, three definitions side by side.
@@ -71,14 +71,19 @@ fn rates(summary: &Summary) -> Table {
         "All fees over all weight, the coinbase's left out. Packages cannot change it.",
         vec![group(core.avgfeerate), mean.clone(), mean],
     ));
-    Table { title: "Fee rates in sat/vB", heads: &["Core", "exact", "packages"], lines }
+    Table { title: "Fee rates in sat/vB".to_owned(), heads: &["Core", "exact", "packages"], lines }
 }
 
 fn rate(rate: FeeRate) -> String {
     milli(rate.milli(), 3)
 }
 
-fn fees(core: &CoreStats, amount: &impl Fn(u64) -> String) -> Table {
+fn amount(unit: Unit, sats: u64) -> String {
+    unit.write(bitcoin::Amount::from_sat(sats))
+}
+
+fn fees(core: &CoreStats, unit: Unit) -> Table {
+    let amount = |sats| amount(unit, sats);
     let lines = vec![
         line("totalfee", "Sum of all fees: spent outputs minus created ones.", vec![amount(core.totalfee)]),
         line("minfee", "The smallest fee.", vec![amount(core.minfee)]),
@@ -96,13 +101,11 @@ fn fees(core: &CoreStats, amount: &impl Fn(u64) -> String) -> Table {
             vec![amount(core.subsidy)],
         ),
     ];
-    Table { title: "Amounts", heads: &["Core"], lines }
+    Table { title: ["Amounts in ", unit.name()].concat(), heads: &["Core"], lines }
 }
 
-fn sizes(summary: &Summary) -> Table {
-    let (core, content) = (&summary.core, &summary.content);
+fn sizes(core: &CoreStats) -> Table {
     let utxo = &core.utxo;
-    let number = |name: &str, meaning, value: u64| line(name, meaning, vec![group(value)]);
     let signed = |value: i64| [if value < 0 { "−" } else { "" }, &group(value.unsigned_abs())].concat();
     let both = |grown: &dyn Fn(UtxoOverhead) -> i64| {
         [&signed(grown(UtxoOverhead::Forty)), " / ", &signed(grown(UtxoOverhead::FortyOne))].concat()
@@ -137,6 +140,13 @@ fn sizes(summary: &Summary) -> Table {
             "The same, without outputs that nobody can ever spend.",
             vec![both(&|overhead| utxo.size_increase_actual(overhead))],
         ),
+    ];
+    Table { title: "Counts and sizes".to_owned(), heads: &["Core"], lines }
+}
+
+fn contents(summary: &Summary) -> Table {
+    let content = &summary.content;
+    let lines = vec![
         number(
             "Witness bytes",
             "Bytes that count a quarter (BIP141), marker and flag included.",
@@ -147,25 +157,36 @@ fn sizes(summary: &Summary) -> Table {
         number("Inscription bytes", "Bytes of those envelopes.", content.envelope_bytes),
         number("Sigop cost", "Signature operations as the limit of 80,000 counts them (BIP141).", content.sigop_cost),
     ];
-    Table { title: "Counts and sizes", heads: &["Core's; below them, exact"], lines }
+    Table { title: "Contents".to_owned(), heads: &["exact"], lines }
 }
 
-fn kinds(summary: &Summary, amount: &impl Fn(u64) -> String) -> Table {
+fn number(name: &str, meaning: &'static str, value: u64) -> Line {
+    line(name, meaning, vec![group(value)])
+}
+
+fn kinds(summary: &Summary, unit: Unit) -> Table {
+    let amount = |sats| amount(unit, sats);
     let (spent, created) = (&summary.content.spent, &summary.content.created);
     let all = ScriptKind::ALL.iter().zip(spent.iter().zip(created));
     let lines = all.filter(|(_, (spent, created))| spent.count + created.count > 0).map(|(kind, (spent, created))| {
         let values = vec![group(spent.count), amount(spent.value), group(created.count), amount(created.value)];
         line(kind.name(), "Outputs with such a script that this block spends, and creates.", values)
     });
-    Table { title: "Script types", heads: &["spent", "worth", "created", "worth"], lines: lines.collect() }
+    Table {
+        title: ["Scripts, ", unit.name()].concat(),
+        heads: &["spent", "worth", "made", "worth"],
+        lines: lines.collect(),
+    }
 }
 
-fn coins(summary: &Summary, amount: &impl Fn(u64) -> String) -> Table {
+fn coins(summary: &Summary, unit: Unit) -> Table {
     const BLOCKS_A_DAY: u128 = 144;
     const SATS: u128 = 100_000_000;
     let content = &summary.content;
     let ages = &content.ages;
-    let blocks = |blocks| count(blocks, "block");
+    // Ten minutes are what a block is meant to take.
+    let blocks = |blocks: u64| [&count(blocks, "block"), ", about ", &span(blocks.saturating_mul(600))].concat();
+    let amount = |sats| [&amount(unit, sats), " ", unit.name()].concat();
     let mean = ages.destroyed.checked_div(ages.known.value.into()).and_then(|mean| u64::try_from(mean).ok());
     let oldest = ages.oldest.and_then(|oldest| summary.height.0.checked_sub(oldest.0));
     let unknown = || "unknown".to_owned();
@@ -197,7 +218,7 @@ fn coins(summary: &Summary, amount: &impl Fn(u64) -> String) -> Table {
             vec![content.unclaimed().map_or_else(unknown, amount)],
         ),
     ];
-    Table { title: "Coins and coinbase", heads: &["exact"], lines }
+    Table { title: "Coins and coinbase".to_owned(), heads: &["exact"], lines }
 }
 
 fn line(name: &str, meaning: &'static str, values: Vec<String>) -> Line {
@@ -226,13 +247,13 @@ mod tests {
     #[test]
     fn genesis_is_cores() {
         let tables = tables(&genesis(), Unit::Sat);
-        assert_eq!(value(&tables, "subsidy"), ["5,000,000,000 sat"]);
+        assert_eq!(value(&tables, "subsidy"), ["5,000,000,000"]);
         assert_eq!(value(&tables, "txs"), ["1"]);
         assert_eq!(value(&tables, "utxo_increase"), ["1"]);
         assert_eq!(value(&tables, "utxo_increase_actual"), ["0"]);
         assert_eq!(value(&tables, "utxo_size_inc"), ["116 / 117"]);
         assert_eq!(value(&tables, "Oldest coin"), ["unknown"]);
-        assert_eq!(value(&tables, "P2PK"), ["0", "0 sat", "1", "5,000,000,000 sat"]);
+        assert_eq!(value(&tables, "P2PK"), ["0", "0", "1", "5,000,000,000"]);
     }
 
     #[test]

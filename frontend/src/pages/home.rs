@@ -19,7 +19,7 @@ use crate::route::{HOME, Page};
 pub const JUMP_ID: &str = "jump";
 
 /// Pixels of a row on a desk and on a phone.
-const ROW: (u32, u32) = (44, 64);
+const ROW: (u32, u32) = (44, 88);
 
 /// The page.
 #[component]
