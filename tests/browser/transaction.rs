@@ -166,25 +166,6 @@ fn neighbours_block_and_scripts_are_a_key_away() {
     page.assert_quiet();
 }
 
-/// A block's table is where its transaction was, however far down that is.
-#[test]
-fn the_way_to_the_block_leads_to_the_transactions_row() {
-    let server = Server::demo();
-    let page = Page::open(&server.url());
-    let height = (0..=2016).max_by_key(|height| server.facts(height).tx_count).unwrap();
-    let judged = Judged::of(&server.payload(height));
-    let last = judged.txs.len() - 1;
-    page.resize(1000, 600);
-    page.go(&judged.page(last));
-    page.until_there(&test("input"));
-    page.press("b");
-    page.until_path(&format!("block/{}", judged.hash));
-    let row =
-        format!("document.querySelector('[data-test=tx-row][data-index=\"{last}\"].chosen')?.getBoundingClientRect()");
-    page.until_true("the row is in sight", &format!("{row}?.top > 0 && {row}.bottom <= innerHeight"));
-    page.assert_quiet();
-}
-
 /// Scrolls down until the last row of a list is there, and returns the most rows that stood in the document at once.
 pub fn scroll_to_last(page: &Page, name: &str, last: usize) -> usize {
     let mut most = 0;

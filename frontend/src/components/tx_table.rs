@@ -53,15 +53,13 @@ pub fn TxTable(
     });
     let frame = NodeRef::<Div>::new();
     let reveal = move |at: u32| {
-        let position = order.try_with_untracked(|order| order.iter().position(|&known| known == at));
-        if let Some(position) = position.flatten() {
+        if let Some(position) = order.with_untracked(|order| order.iter().position(|&known| known == at)) {
             place.reveal(position, COVERED);
         }
     };
     Effect::new(move || {
         if let Some(at) = chosen.get() {
-            // After a page that has just been opened has scrolled to its top.
-            request_animation_frame(move || reveal(at));
+            reveal(at);
         }
     });
     on_key(move |event| {
