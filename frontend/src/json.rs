@@ -155,7 +155,8 @@ impl FromJson for Status {
     }
 }
 
-#[cfg(all(test, target_family = "wasm"))]
+#[cfg(test)]
+#[cfg(target_family = "wasm")]
 mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
