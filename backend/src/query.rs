@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitcoin::BlockHash;
+use bitcoin::hashes::{Hash, HashEngine, sha256};
 use bytes::Bytes;
 use hindsight_shared::Height;
 use hindsight_shared::api::{BlockFacts, HeightFrom};
-use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts};
+use hindsight_shared::block::HEADER_SIZE;
+use hindsight_shared::payload::{Absence, Kind, Payload, Prevouts, split_checksum};
 use hindsight_shared::search::{BlockId, ListStart};
 use parking_lot::RwLock;
 
@@ -147,6 +149,31 @@ impl Explorer {
             block: &[],
         };
         Ok([Bytes::copy_from_slice(&gap.prefix()?), Bytes::new(), Bytes::new()])
+    }
+
+    /// Bytes of the best chain's blocks from one height to another, without prevouts.
+    pub fn size_of_range(&self, from: Height, to: Height) -> u64 {
+        let chain = self.chain.read();
+        let nodes = chain.downwards(Some(ListStart::Height(to))).take_while(|&height| height >= from);
+        let sizes = nodes.filter_map(|height| chain.by_height(height)?.records().next().map(|record| record.size));
+        sizes.map(u64::from).sum()
+    }
+
+    /// The payloads of a range, as pieces, and a tag that changes whenever they do: of each the prefix, the checksum
+    /// behind its prevouts, and its header, which stands for the block.
+    ///
+    /// # Errors
+    /// As [`Explorer::payload_or_gap`].
+    pub fn payloads(&self, from: Height, to: Height) -> Result<(String, Vec<Bytes>), QueryError> {
+        let (mut tag, mut pieces) = (sha256::HashEngine::default(), Vec::new());
+        for height in (from.0..=to.0).map(Height) {
+            let [prefix, prevouts, block] = self.payload_or_gap(height)?;
+            tag.input(&prefix);
+            tag.input(split_checksum(&prevouts).1);
+            tag.input(block.get(..HEADER_SIZE).unwrap_or_default());
+            pieces.extend([prefix, prevouts, block]);
+        }
+        Ok((sha256::Hash::from_engine(tag).to_string(), pieces))
     }
 
     /// Asks again, a few times, where there was no room in memory for the answer.

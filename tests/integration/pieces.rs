@@ -45,6 +45,7 @@ fn setting() -> Setting {
         add(format!("/api/v1/block/{id}/tx/3"), "application/vnd.hindsight.transaction", caching);
         add(format!("/api/v1/block/{id}/stats"), "application/vnd.hindsight.summary", ASK_AGAIN);
     }
+    add(format!("/api/v1/blocks/3/{height}/payload"), "application/vnd.hindsight.block", ASK_AGAIN);
     add("/api/v1/blocks/summaries?count=50".into(), "application/vnd.hindsight.summary", ASK_AGAIN);
     for (suffix, media_type) in [("bin", "application/octet-stream"), ("hex", "text/plain")] {
         for name in ["block", "block/notxdetails", "spenttxouts"] {

@@ -48,11 +48,16 @@ fn payload_response(headers: &HeaderMap, id: BlockId, payload: BlockPayload) -> 
     response
 }
 
-/// `GET /api/v1/blocks/{from}/{to}/payload`: both ends included. Each block is read when the one before it has been
-/// taken, so that a slow reader holds one block and one that leaves costs nothing more.
+/// Bytes of blocks up to which a range is put together before it is sent.
+const WHOLE: u64 = 16 << 20;
+
+/// `GET /api/v1/blocks/{from}/{to}/payload`: both ends included. A short range is one body like any other, with a tag and
+/// ranges of bytes. Of a long one each block is read when the one before it has been taken, so that a slow reader holds
+/// one block and one that leaves costs nothing more; its length is not known before its end.
 pub async fn range(
     State(state): State<AppState>,
     Steps((from, to)): Steps<(String, String)>,
+    headers: HeaderMap,
 ) -> Result<Response, HttpError> {
     let (from, to) = (height(&from)?, height(&to)?);
     if from > to {
@@ -63,6 +68,14 @@ pub async fn range(
         let tip = tip.map_or_else(|| "there is no chain yet".to_owned(), |tip| format!("the best chain ends at {tip}"));
         return Err(HttpError::not_found(format!("the range ends at {to}: {tip}")));
     }
+    if state.explorer.size_of_range(from, to) <= WHOLE {
+        let (tag, parts) = state.ask(move |explorer| explorer.payloads(from, to)).await?;
+        return Ok(bytes(&headers, MEDIA_TYPE, Parts::new(parts), &tag, Caching::Revalidate));
+    }
+    Ok(stream_range(state, from, to))
+}
+
+fn stream_range(state: AppState, from: Height, to: Height) -> Response {
     let payloads = stream::iter(from.0..=to.0).then(move |height| {
         let state = state.clone();
         async move { state.ask(move |explorer| explorer.payload_or_gap(Height(height))).await }
@@ -78,7 +91,8 @@ pub async fn range(
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    Ok(response)
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("none"));
+    response
 }
 
 fn height(text: &str) -> Result<Height, HttpError> {
