@@ -101,6 +101,10 @@ fn the_panel_says_what_core_says_and_what_a_recount_says() {
         for height in [367_891, 866_342] {
             check_panel(&mainnet, height);
         }
+        let page = Page::open(&mainnet.url());
+        page.go("block/866342");
+        // Its coinbase says "MARA Made in USA".
+        page.until_text(&test("miner"), "MARA Pool");
     }
 }
 

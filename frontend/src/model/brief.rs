@@ -69,7 +69,7 @@ impl Brief {
 const LEAST: usize = 5;
 
 /// The pool's name; else the text, without the slashes that many put around it; empty where neither is there.
-fn miner_of(tag: &[u8]) -> String {
+pub fn miner_of(tag: &[u8]) -> String {
     let text = String::from_utf8_lossy(tag);
     let says_something = text.bytes().filter(u8::is_ascii_alphanumeric).count() >= LEAST;
     let text = if says_something { text.trim_matches(['\0', '/', ' ']) } else { "" };

@@ -16,6 +16,7 @@ use crate::components::notice::Badge;
 use crate::components::time::Moment;
 use crate::format::{bytes, count, group, percent, short, weight};
 use crate::model::block::{LoadedBlock, Reward};
+use crate::model::brief::miner_of;
 use crate::number::{share, wide};
 
 /// Height, hash, neighbours, and whether the best chain goes through it.
@@ -109,10 +110,12 @@ pub fn HeaderFacts(
     });
     let reward = block.reward();
     let text = block.coinbase_text();
+    let miner = block.stats.as_ref().map(|stats| miner_of(&stats.miner)).filter(|miner| !miner.is_empty());
     view! {
         <section class="card" aria-label="Header">
             <dl class="facts" data-test="facts">
                 <Fact name="Time" wide=true value=view! { <Moment time=header.time /> }.into_any() />
+                {miner.map(|miner| view! { <Fact name="Miner" title="As the coinbase says; nothing proves it" value=view! { <span data-test="miner">{miner}</span> }.into_any() /> })}
                 <Fact name="Transactions" value=view! { <span data-test="tx-count">{group(txs)}</span> }.into_any() />
                 <Fact name="Inputs" title="Without the coinbase's" value=view! { <span data-test="inputs">{group(inputs)}</span> }.into_any() />
                 <Fact name="Outputs" value=view! { <span data-test="outputs">{group(outputs)}</span> }.into_any() />
