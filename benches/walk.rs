@@ -19,7 +19,7 @@ fn bench(c: &mut Criterion, chain: &Chain) {
     let walked = chain.walked();
     let reads = chain.files.bulk_reads() - before;
     let records = walked.iter().map(|file| file.records.len() as u64).sum::<u64>();
-    let bytes = walked.iter().map(|file| u64::from(file.end)).sum();
+    let bytes = walked.iter().map(|file| file.stamp.len).sum();
     println!("walk/{}: {reads} reads for {records} records in {bytes} bytes", chain.name);
     let files = chain.list();
     let mut group = c.benchmark_group("walk");
