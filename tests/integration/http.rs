@@ -13,7 +13,7 @@ use hindsight_tests::client::{Connection, Response};
 use hindsight_tests::fixtures::testnet3;
 use hindsight_tests::kernel_chain::KernelChain;
 use hindsight_tests::scenes::with_spends;
-use hindsight_tests::test_server::{Setup, TestServer};
+use hindsight_tests::test_server::{Setup, TestServer, refused};
 
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 const A_DAY: &str = "public, immutable, max-age=86400";
@@ -30,15 +30,9 @@ fn last(kernel: &KernelChain) -> (u32, String) {
     (height, hash.to_string())
 }
 
-/// An error of the native interface: a status, a sentence, nothing to keep.
 #[track_caller]
 fn refuses(server: &TestServer, path: &str, status: u16, sentence: &str) {
-    let response = server.get(path);
-    assert_eq!(response.status, status, "{path}: {}", response.text());
-    assert_eq!(response.header("content-type"), Some("application/json"), "{path}");
-    assert_eq!(response.header("cache-control"), Some("no-store"), "{path}");
-    let error = response.json::<ErrorBody>().error;
-    assert!(error.contains(sentence), "{path}: {error}");
+    refused(&server.get(path), status, sentence);
 }
 
 #[test]

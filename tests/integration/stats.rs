@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
 use bitcoin::{Amount, Block, Network, TxOut};
-use hindsight_shared::api::ErrorBody;
 use hindsight_shared::payload::Payload;
 use hindsight_shared::stats::core::UtxoOverhead;
 use hindsight_tests::client::{Response, request};
@@ -18,7 +17,7 @@ use hindsight_tests::process::Process;
 use hindsight_tests::replay::{in_order, replay};
 use hindsight_tests::scenes::{RICH_ENVELOPES, rich, with_spends};
 use hindsight_tests::stats_judge::{Judged, RATES_AT, RATES_SIZE, Rates};
-use hindsight_tests::test_server::{Setup, TestServer};
+use hindsight_tests::test_server::{Setup, TestServer, refused};
 use hindsight_tests::wait::until_true;
 use serde_json::{Map, Value};
 
@@ -296,12 +295,7 @@ fn compare_facts(server: &TestServer, hash: &str, fact: &Value) {
 #[track_caller]
 fn refuses(server: &TestServer, path: &str, status: u16, sentence: &str) {
     for accept in ["application/json", ROW] {
-        let response = server.request("GET", path, &[("Accept", accept)]);
-        assert_eq!(response.status, status, "{path}: {}", response.text());
-        assert_eq!(response.header("content-type"), Some("application/json"), "{path}");
-        assert_eq!(response.header("cache-control"), Some("no-store"), "{path}");
-        let error = response.json::<ErrorBody>().error;
-        assert!(error.contains(sentence), "{path}: {error}");
+        refused(&server.request("GET", path, &[("Accept", accept)]), status, sentence);
     }
 }
 

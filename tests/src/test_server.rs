@@ -9,7 +9,7 @@ use bitcoin::BlockHash;
 use hindsight::app::{App, OpenError, Options};
 use hindsight::http::{Access, AppState, Limits, router, serve};
 use hindsight::source::DatadirOptions;
-use hindsight_shared::api::{BlockFacts, STATUS, Status, TIP};
+use hindsight_shared::api::{BlockFacts, ErrorBody, STATUS, Status, TIP};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -166,4 +166,14 @@ impl Drop for TestServer {
         }
         drop(self.app.take());
     }
+}
+
+/// Holds an answer to what an error of the native interface is: a status, a sentence, nothing to keep.
+#[track_caller]
+pub fn refused(response: &Response, status: u16, sentence: &str) {
+    assert_eq!(response.status, status, "{}", response.text());
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    assert_eq!(response.header("cache-control"), Some("no-store"));
+    let error = response.json::<ErrorBody>().error;
+    assert!(error.contains(sentence), "{error}");
 }
