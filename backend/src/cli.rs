@@ -8,13 +8,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use hindsight::app::{App, Options};
+use hindsight::config::{Config, DEFAULT_CORE_COMPAT, File, ServerArgs, SourceArgs, default_listen, hosts};
 use hindsight::http::{Access, AppState, Limits, raise_limit, router, serve};
 use hindsight::source::DatadirOptions;
 use hindsight_shared::stats::core::UtxoOverhead;
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
-
-use crate::config::{Config, DEFAULT_CORE_COMPAT, File, ServerArgs, SourceArgs, default_listen, hosts};
 
 mod check;
 

@@ -1,4 +1,6 @@
 //! Settings: flags, then `HINDSIGHT_…` variables (clap reads both), then a TOML file, then defaults.
+//!
+//! Part of the library, not of the binary, so that what people may write there can be fuzzed.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -8,9 +10,10 @@ use anyhow::{Context, Result, bail};
 use bitcoin::{Network, ScriptBuf};
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use hindsight::http::host_name;
-use hindsight::source::DatadirOptions;
 use serde::Deserialize;
+
+use crate::http::host_name;
+use crate::source::DatadirOptions;
 
 /// Where blocks come from.
 #[derive(Args, Clone, Debug, Default)]
@@ -98,6 +101,9 @@ pub struct Config {
 
 impl Config {
     /// Resolves the settings.
+    ///
+    /// # Errors
+    /// Where a value cannot be meant, with that value; where a default needs a home directory and there is none.
     pub fn resolve(file: File, source: SourceArgs, server: ServerArgs, index_dir: Option<PathBuf>) -> Result<Self> {
         let network = source.network.or(file.network).map(|name| network(&name)).transpose()?;
         let challenge = source.signet_challenge.or(file.signet_challenge);
@@ -125,6 +131,9 @@ impl Config {
 impl File {
     /// Reads a file that was named, or else the one in its usual place. The latter need not be there; if it cannot be
     /// read, that is said in a sentence beside the settings.
+    ///
+    /// # Errors
+    /// Where a file cannot be read or understood, with its path.
     pub fn read(named: Option<&Path>) -> Result<(Self, Option<String>)> {
         let usual = || Some(home().ok()?.join(".config/hindsight.toml"));
         match named {
@@ -148,12 +157,19 @@ impl File {
         }
     }
 
-    fn parse(text: &str, path: &Path) -> Result<Self> {
+    /// Reads the text of a file, whose path is for the error.
+    ///
+    /// # Errors
+    /// Where it is no TOML, or has a name or value that is no setting.
+    pub fn parse(text: &str, path: &Path) -> Result<Self> {
         toml::from_str(text).with_context(|| format!("the settings in {}", path.display()))
     }
 }
 
 /// The names that the server answers to.
+///
+/// # Errors
+/// Where one is no name.
 pub fn hosts(names: &[String]) -> Result<Vec<String>> {
     let wrong =
         |name: &str| format!("'{name}' is no name that a browser could ask for: give one such as explorer.example");

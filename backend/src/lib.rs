@@ -3,6 +3,7 @@
 pub mod app;
 pub mod chain;
 pub mod check;
+pub mod config;
 pub mod demo;
 pub mod http;
 pub mod index;

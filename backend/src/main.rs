@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod cli;
-mod config;
 
 fn main() -> ExitCode {
     match cli::run(cli::Cli::parse()) {

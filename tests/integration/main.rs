@@ -9,6 +9,7 @@
 mod changing_files;
 mod check;
 mod compression;
+mod crashes;
 mod hostile_clients;
 mod http;
 mod islands;

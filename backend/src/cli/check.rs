@@ -9,11 +9,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use hindsight::app::{App, index_folder};
 use hindsight::check::{Answers, Options, Remote, Sample, check, compare, ready};
+use hindsight::config::{Config, SourceArgs};
 use hindsight::index::{Index, IndexError};
 use hindsight::ingest::Keeper;
 use hindsight::source::{CoreFiles, Datadir, DatadirOptions};
-
-use crate::config::{Config, SourceArgs};
 
 /// Damage, or differences: unlike an error, which is 1.
 const FOUND: u8 = 2;

@@ -59,7 +59,8 @@ fn names_its_content(path: &str) -> bool {
 fn page(path: &str) -> Response {
     let Some(index) = embedded("index.html") else {
         let text = "This hindsight was built without its web app (cargo xtask run builds it in). The interfaces below /api/v1 and /rest work.\n";
-        return (StatusCode::NOT_FOUND, text).into_response();
+        // A 404 may be kept otherwise, and the next build has it.
+        return (StatusCode::NOT_FOUND, [(header::CACHE_CONTROL, "no-store")], text).into_response();
     };
     let page = String::from_utf8_lossy(&index).replacen(BASE, &format!("<base href=\"{}\">", way_up(path)), 1);
     let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CACHE_CONTROL, "no-cache")];

@@ -45,6 +45,14 @@ pub enum IndexError {
         /// What the system says.
         reason: String,
     },
+    /// There is no room for it.
+    #[error("the index {path} cannot be written: {reason}: make room on its disk, or give another --index-dir")]
+    Full {
+        /// The index.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
     /// redb reports an error.
     #[error("the index {path}: {error}")]
     Redb {
@@ -66,6 +74,11 @@ impl IndexError {
             {
                 Self::directory(path, &error)
             }
+            redb::Error::Io(error)
+                if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
+            {
+                Self::Full { path: path.to_owned(), reason: error.to_string() }
+            }
             error => Self::Redb { path: path.to_owned(), error: Box::new(error) },
         }
     }
@@ -76,7 +89,11 @@ impl IndexError {
 
     /// Whether redb refuses everything until the file is opened anew.
     pub(super) fn is_latched(&self) -> bool {
-        matches!(self, Self::Redb { error, .. } if matches!(**error, redb::Error::PreviousIo | redb::Error::Io(_)))
+        match self {
+            Self::Full { .. } => true,
+            Self::Redb { error, .. } => matches!(**error, redb::Error::PreviousIo | redb::Error::Io(_)),
+            _ => false,
+        }
     }
 
     /// Whether the file's content, not its surroundings, is at fault.

@@ -81,8 +81,8 @@ fn for_everybody(warning: &str) -> String {
     let mut in_path = false;
     for word in warning.split(' ') {
         let starts = word.trim_start_matches(['\'', '"', '(']).starts_with('/');
-        // Folders may have a space in their names.
-        let goes_on = in_path && !starts && word.contains('/');
+        // Folders may have a space in their names; an "I/O error" is none.
+        let goes_on = in_path && !starts && word.contains('/') && word != "I/O";
         if goes_on {
             shown.pop();
         }
@@ -113,6 +113,10 @@ mod tests {
             (
                 "/data/ holds none: give the one with blocks/ in it",
                 "a folder holds none: give the one with blocks/ in it",
+            ),
+            (
+                "the index /var/my index/index.redb: I/O error: no luck; it is tried again",
+                "the index index.redb: I/O error: no luck; it is tried again",
             ),
             (
                 "cannot read /b/blk00000.dat: permission denied by /b, which belongs to user satoshi (uid 1). Run as that",

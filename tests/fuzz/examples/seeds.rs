@@ -40,8 +40,58 @@ fn main() -> Result<()> {
     ] {
         seeds.write("search", name, text.as_bytes())?;
     }
+    for (name, text) in REQUESTS {
+        seeds.write("request", name, text.replace("HASH", SPENDS).as_bytes())?;
+    }
+    for (name, text) in SETTINGS {
+        seeds.write("config", name, text.as_bytes())?;
+    }
     Ok(())
 }
+
+/// Testnet3's block 546, which spends something.
+const SPENDS: &str = "000000002a936ca763904c3c35fce2f3556c559c0214345d31b1bcebf76acb70";
+
+/// One for each route and each header that is read.
+const REQUESTS: [(&str, &str); 21] = [
+    ("facts", "GET /api/v1/block/546\nHost: localhost\nAccept-Encoding: zstd;q=0.5, br ; q=0.999, gzip;q=1.0, *;q=0"),
+    ("facts-by-hash", "GET /api/v1/block/HASH"),
+    ("stats", "GET /api/v1/block/546/stats?core_compat=31\nAccept-Encoding: gzip, deflate, br, zstd"),
+    ("list", "GET /api/v1/blocks?from=2011-02-03&count=30\nAccept-Encoding: br"),
+    ("list-height", "GET /api/v1/blocks?from=1,000&count=100\nAccept-Encoding: *"),
+    ("summaries", "GET /api/v1/blocks/summaries?from=600&count=90\nAccept-Encoding: zstd"),
+    ("tip", "HEAD /api/v1/tip\nHost: 127.0.0.1:3110"),
+    ("status", "GET /api/v1/status\nHost: [::1]:3110"),
+    ("payload", "GET /api/v1/block/HASH/payload\nRange: bytes=0-99\nIf-None-Match: \"a\", W/\"b\""),
+    ("payload-any", "GET /api/v1/block/546/payload\nIf-None-Match: *"),
+    ("tx", "GET /api/v1/block/546/tx/1\nRange: bytes=-20"),
+    ("tx-by-id", "GET /api/v1/block/546/tx/HASH"),
+    ("range", "GET /api/v1/blocks/540/560/payload\nRange: bytes=100-200, 300-, -50\nIf-Range: \"a\""),
+    ("rest-block", "GET /rest/block/HASH.bin\nRange: bytes= 0-0,-1 , 7-9"),
+    ("rest-notxdetails", "POST /rest/block/notxdetails/HASH.hex"),
+    ("rest-part", "GET /rest/blockpart/HASH.bin?offset=80&size=100&offset=%31"),
+    ("rest-spent", "GET /rest/spenttxouts/HASH.hex"),
+    ("rest-headers", "GET /rest/headers/HASH.json?count=5"),
+    ("rest-headers-old", "GET /rest/headers/20/HASH.bin"),
+    ("rest-hash", "GET /rest/blockhashbyheight/546.json"),
+    ("preflight", "OPTIONS /api/v1/block/HASH/payload\nHost: evil.example\nOrigin: https://evil.example"),
+];
+
+/// Every setting, and what else TOML has.
+const SETTINGS: [(&str, &str); 4] = [
+    (
+        "all",
+        "log = 'info'\ndatadir = '/node'\nblocksdir = '/blocks'\nnetwork = 'signet'\nsignet_challenge = '51'\n\
+             index_dir = '/index'\nlisten = '[::1]:80'\nhost = ['a.example', 'B.example:443']\ncors = true\n\
+             core_compat = 31\ncache = 64",
+    ),
+    ("home", "datadir = '~/node'\ncache = 0x10 # MiB\nhost = []"),
+    ("tables", "[a.b]\nc = { d = 1979-05-27T07:32:00Z, e = [1.5, inf] }\nf = \"\"\"\\u0041\n\"\"\""),
+    (
+        "flags",
+        "--datadir=/node\n--host\na.example,b.example\n--cors\n--listen=127.0.0.1:0\n--cache=1\n--core-compat=30",
+    ),
+];
 
 struct Seeds {
     dir: PathBuf,

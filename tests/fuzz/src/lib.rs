@@ -5,8 +5,10 @@
 #![forbid(unsafe_code)]
 
 pub mod block_view;
+pub mod config;
 pub mod mutate;
 pub mod payload;
+pub mod request;
 pub mod row;
 pub mod script;
 pub mod search;
@@ -20,7 +22,7 @@ pub mod walk;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its binary and of its folder in `seeds/`.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 12] = [
     ("payload", payload::run),
     ("undo", undo::run),
     ("block_view", block_view::run),
@@ -31,4 +33,6 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("script", script::run),
     ("search", search::run),
     ("walk", walk::run),
+    ("request", request::run),
+    ("config", config::run),
 ];

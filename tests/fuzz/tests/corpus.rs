@@ -11,6 +11,8 @@ use hindsight_fuzz::{TARGETS, Target};
 /// Changes for each target; a walk writes files, so it gets fewer.
 const CHANGES: u32 = 20_000;
 const CHANGES_ON_DISK: u32 = 500;
+/// A request is answered twice, and a command line is built for settings.
+const CHANGES_SLOW: u32 = 10_000;
 
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(name);
@@ -89,4 +91,14 @@ fn search() {
 #[test]
 fn walk() {
     check("walk", CHANGES_ON_DISK);
+}
+
+#[test]
+fn request() {
+    check("request", CHANGES_SLOW);
+}
+
+#[test]
+fn config() {
+    check("config", CHANGES_SLOW);
 }
