@@ -9,10 +9,12 @@
 mod changing_files;
 mod check;
 mod compression;
+mod differential;
 mod hostile_clients;
 mod http;
 mod islands;
 mod kernel_agrees;
+mod known_bugs;
 mod pieces;
 mod reorg;
 mod rest;
