@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use bitcoin::consensus::serialize;
 use bitcoin::{Amount, Block, BlockHash, Network};
 use hindsight_shared::api::HeightFrom;
-use hindsight_shared::payload::{Absence, Payload, Prevouts};
 use hindsight_tests::chain_builder::{share, work};
 use hindsight_tests::core_files::{Directory, Records, block_pieces, undo_piece};
-use hindsight_tests::judge::{Compared, Expected, compare};
+use hindsight_tests::judge::{Compared, Expected, compare, is_not_connected};
 use hindsight_tests::kernel_chain::KernelChain;
 use hindsight_tests::locks::Lock;
 use hindsight_tests::scenes::{MATURITY, Scene, with_spends};
@@ -106,23 +105,6 @@ fn empty_twins() {
     kernel.extend(&two).unwrap();
     follows(&server, &kernel);
     is_stale(&server, &kernel, &one[0]);
-}
-
-/// What is served of a block that the node has stored and never connected.
-#[track_caller]
-fn is_not_connected(server: &TestServer, block: &Block) {
-    let hash = block.block_hash();
-    let path = format!("/api/v1/block/{hash}/payload");
-    let response = server.get(&path);
-    assert_eq!(response.status, 200);
-    assert_eq!(response.header("cache-control"), Some("no-cache"));
-    let payload = Payload::decode(&response.body).unwrap();
-    assert_eq!((payload.prevouts, payload.absence), (Prevouts::Absent, Some(Absence::NotConnected)));
-    assert_eq!(payload.block, serialize(block));
-    assert!(!server.facts(hash).best_chain);
-    let undo = server.get(&format!("/rest/spenttxouts/{hash}.bin"));
-    assert_eq!((undo.status, undo.text()), (404, format!("{hash} undo not available\r\n")));
-    assert_eq!(server.get_ok(&format!("/rest/block/{hash}.bin")), serialize(block));
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
-use bitcoin::{Amount, Block, Network, TxOut};
+use bitcoin::{Amount, Network, TxOut};
 use hindsight_shared::payload::Payload;
 use hindsight_shared::stats::core::UtxoOverhead;
-use hindsight_tests::client::{Response, request};
+use hindsight_tests::client::request;
 use hindsight_tests::core_files::{Records, age};
 use hindsight_tests::fixtures;
 use hindsight_tests::judge::Expected;
@@ -16,48 +16,10 @@ use hindsight_tests::kernel_chain::{KernelChain, SpentCoin};
 use hindsight_tests::process::Process;
 use hindsight_tests::replay::{in_order, replay};
 use hindsight_tests::scenes::{RICH_ENVELOPES, rich, with_spends};
-use hindsight_tests::stats_judge::{Judged, RATES_AT, RATES_SIZE, Rates};
+use hindsight_tests::stats_compare::{Compared, ROW, ROW_SIZE, Truth, compare, row};
 use hindsight_tests::test_server::{Setup, TestServer, refused};
 use hindsight_tests::wait::until_true;
-use serde_json::{Map, Value};
-
-const ROW: &str = "application/vnd.hindsight.summary";
-const ROW_SIZE: usize = 756;
-const TAG_AT: usize = 724;
-
-/// How much has been compared.
-#[derive(Debug, Default)]
-struct Compared {
-    blocks: u32,
-    fields: usize,
-    rows: u32,
-}
-
-/// What a block's statistics are, by both of Core's overheads, and the median time where its ancestors are there.
-struct Truth {
-    forty: Judged,
-    forty_one: Judged,
-    median_time: Option<u32>,
-    coinbase_script: Vec<u8>,
-}
-
-impl Truth {
-    fn of(expected: &Expected, subsidy: u64, median_time: Option<u32>) -> Self {
-        let block: Block = deserialize(&expected.bytes).unwrap();
-        Self {
-            forty: Judged::of(expected, subsidy, 40),
-            forty_one: Judged::of(expected, subsidy, 41),
-            median_time,
-            coinbase_script: block.txdata[0].input[0].script_sig.to_bytes(),
-        }
-    }
-
-    fn core(&self, judged: &Judged) -> Map<String, Value> {
-        let mut core = judged.core.clone();
-        core.insert("mediantime".into(), self.median_time.into());
-        core
-    }
-}
+use serde_json::Value;
 
 /// Each block of a chain from genesis on.
 fn truths(chain: &[Expected], subsidy: impl Fn(u32) -> u64) -> Vec<Truth> {
@@ -77,77 +39,6 @@ fn truths(chain: &[Expected], subsidy: impl Fn(u32) -> u64) -> Vec<Truth> {
 /// Halved every so many blocks.
 fn halving(interval: u32) -> impl Fn(u32) -> u64 {
     move |height| 50_0000_0000_u64.checked_shr(height / interval).unwrap_or(0)
-}
-
-#[track_caller]
-fn row(server: &TestServer, id: impl std::fmt::Display) -> Response {
-    let response = server.request("GET", &format!("/api/v1/block/{id}/stats"), &[("Accept", ROW)]);
-    assert_eq!(response.status, 200, "{}", response.text());
-    assert_eq!(response.header("content-type"), Some(ROW));
-    response
-}
-
-fn rate(json: &Value) -> (u64, u64) {
-    (json["fee"].as_u64().unwrap(), json["weight"].as_u64().unwrap())
-}
-
-/// Equal as fractions: transactions of one rate stand for each other.
-#[track_caller]
-fn same_rates(ours: &[(u64, u64)], theirs: &Rates) {
-    assert_eq!(ours.len(), theirs.len());
-    for (ours, theirs) in ours.iter().zip(theirs) {
-        let product = |one: u64, other: u64| u128::from(one) * u128::from(other);
-        assert_eq!(product(ours.0, theirs.1), product(theirs.0, ours.1), "{ours:?} is not {theirs:?}");
-        assert_eq!(ours.1 == 0, theirs.1 == 0, "{ours:?} is not {theirs:?}");
-    }
-}
-
-#[track_caller]
-fn compare(server: &TestServer, truth: &Truth, compared: &mut Compared) {
-    let hash = truth.forty.core["blockhash"].as_str().unwrap();
-    let json = server.get(&format!("/api/v1/block/{hash}/stats"));
-    assert_eq!(json.status, 200, "{hash}: {}", json.text());
-    assert_eq!(json.header("content-type"), Some("application/json"));
-    assert_eq!(json.header("cache-control"), Some("no-cache"));
-    let stats: Value = json.json();
-    let core = stats["core"].as_object().unwrap();
-    assert_eq!(core, &truth.core(&truth.forty), "{hash}");
-    let content = stats["content"].as_object().unwrap();
-    assert_eq!(content, &truth.forty.content, "{hash}");
-    for (list, theirs) in [("by_transaction", truth.forty.by_transaction), ("by_package", truth.forty.by_package)] {
-        let rates = ["min", "p10", "p25", "p50", "p75", "p90", "max"].map(|name| rate(&stats["exact"][list][name]));
-        same_rates(&rates, &theirs);
-    }
-    let older: Value = server.get(&format!("/api/v1/block/{hash}/stats?core_compat=31")).json();
-    assert_eq!(older["core"].as_object().unwrap(), &truth.core(&truth.forty_one), "{hash}");
-    assert_eq!(older["content"], stats["content"]);
-
-    compare_row(&row(server, hash).body, truth, stats["miner"]["tag"].as_str().unwrap());
-    compared.blocks += 1;
-    compared.fields += 2 * core.len() + 14 + stats["content"].to_string().matches(':').count();
-}
-
-/// The whole row, but rates of equal value may be those of another transaction.
-#[track_caller]
-fn compare_row(ours: &[u8], truth: &Truth, tag: &str) {
-    let theirs = truth.forty.row();
-    assert_eq!((ours.len(), theirs.len()), (ROW_SIZE, TAG_AT));
-    let rates = RATES_AT..RATES_AT + 2 * RATES_SIZE;
-    assert_eq!(ours[..rates.start], theirs[..rates.start]);
-    assert_eq!(ours[rates.end..TAG_AT], theirs[rates.end..]);
-    let list = |at: usize| -> Vec<(u64, u64)> {
-        let item = |item: &[u8]| {
-            let (fee, weight) = item.split_at(8);
-            (u64::from_le_bytes(fee.try_into().unwrap()), u32::from_le_bytes(weight.try_into().unwrap()).into())
-        };
-        ours[at..at + RATES_SIZE].chunks(12).map(item).collect()
-    };
-    same_rates(&list(RATES_AT), &truth.forty.by_transaction);
-    same_rates(&list(RATES_AT + RATES_SIZE), &truth.forty.by_package);
-    let text: Vec<u8> = ours[TAG_AT..].iter().copied().take_while(|&byte| byte != 0).collect();
-    assert!(ours[TAG_AT + text.len()..].iter().all(|&byte| byte == 0));
-    assert!(text.is_empty() || truth.coinbase_script.windows(text.len()).any(|window| window == text), "{text:?}");
-    assert_eq!(tag, String::from_utf8_lossy(&text));
 }
 
 /// Waits for the statistics of all blocks, and holds every summary against the block's own row.
@@ -208,7 +99,7 @@ fn everything_that_a_chain_can_hold() {
         }
         kinds
     };
-    assert_eq!((kinds("spent").len(), kinds("created").len()), (8, 9));
+    assert_eq!((kinds("spent").len(), kinds("created").len()), (10, 11));
     let differ = |truth: &&Truth| truth.forty.by_package[0] != truth.forty.by_transaction[0];
     assert!(chain.iter().filter(differ).count() > 0, "children pay for their parents");
     assert!(chain.iter().any(|truth| truth.forty.content["coinbase"]["unclaimed"].as_u64() > Some(0)));

@@ -1,4 +1,5 @@
-//! Mines regtest blocks on any parent, and makes the transactions that go into them with an exact fee.
+//! Mines blocks of regtest, or of a signet of our own, on any parent, and makes the transactions that go into them with
+//! an exact fee.
 //!
 //! Everything is deterministic: the same calls make the same blocks in every run.
 
@@ -10,11 +11,12 @@ use bitcoin::blockdata::constants::genesis_block;
 use bitcoin::hashes::Hash;
 use bitcoin::script::Builder;
 use bitcoin::{
-    Amount, Block, BlockHash, CompactTarget, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxMerkleNode,
-    TxOut, Witness, transaction,
+    Amount, Block, BlockHash, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxMerkleNode, TxOut, Witness,
+    transaction,
 };
 
 use crate::locks::{Lock, op_return};
+use crate::signet;
 
 /// An output that can be spent.
 #[derive(Clone, Debug)]
@@ -30,6 +32,9 @@ pub struct Coin {
 /// Blocks that have been mined, by hash, so that any of them can be a parent.
 #[derive(Debug)]
 pub struct ChainBuilder {
+    /// The time of a block by its height: ten minutes after its parent's, unless a test says otherwise.
+    pub clock: fn(u32) -> u32,
+    network: Network,
     heights: HashMap<BlockHash, u32>,
     mined: u32,
 }
@@ -43,7 +48,22 @@ impl Default for ChainBuilder {
 impl ChainBuilder {
     /// Nothing but regtest's first block.
     pub fn new() -> Self {
-        Self { heights: HashMap::from([(genesis(), 0)]), mined: 0 }
+        Self::of(Network::Regtest, |height| genesis_block(Network::Regtest).header.time + 600 * height)
+    }
+
+    /// Nothing but the first block of [`signet`].
+    pub fn signet() -> Self {
+        Self::of(Network::Signet, |height| genesis_block(Network::Signet).header.time + 600 * height)
+    }
+
+    fn of(network: Network, clock: fn(u32) -> u32) -> Self {
+        let genesis = genesis_block(network).block_hash();
+        Self { clock, network, heights: HashMap::from([(genesis, 0)]), mined: 0 }
+    }
+
+    /// The first block.
+    pub fn genesis(&self) -> BlockHash {
+        genesis_block(self.network).block_hash()
     }
 
     /// The height of a mined block.
@@ -72,13 +92,18 @@ impl ChainBuilder {
             version: Version::from_consensus(0x2000_0000),
             prev_blockhash: parent,
             merkle_root: TxMerkleNode::all_zeros(),
-            time: genesis_block(Network::Regtest).header.time + 600 * height,
-            bits: CompactTarget::from_consensus(0x207f_ffff),
+            time: (self.clock)(height),
+            bits: genesis_block(self.network).header.bits,
             nonce: 0,
         };
         let mut block = Block { header, txdata: [vec![coinbase], txs].concat() };
-        if block.txdata.iter().any(|tx| tx.input.iter().any(|input| !input.witness.is_empty())) {
+        let signet = self.network == Network::Signet;
+        if signet || block.txdata.iter().any(|tx| tx.input.iter().any(|input| !input.witness.is_empty())) {
             commit_to_witnesses(&mut block);
+        }
+        if signet {
+            signet::solve(&mut block);
+            block.header.nonce = signet::nonce(height);
         }
         work(&mut block);
         self.heights.insert(block.block_hash(), height);
@@ -163,7 +188,7 @@ fn commit_to_witnesses(block: &mut Block) {
     block.txdata[0].output.push(TxOut { value: Amount::ZERO, script_pubkey: op_return(&data) });
 }
 
-/// Sets the merkle root and finds a nonce: on regtest every other hash will do.
+/// Sets the merkle root and finds a nonce from the header's on: on regtest every other hash will do.
 pub fn work(block: &mut Block) {
     block.header.merkle_root = block.compute_merkle_root().unwrap();
     while block.header.validate_pow(block.header.target()).is_err() {

@@ -1,8 +1,9 @@
 //! Holds what the server says of a block against what Core's kernel and the `bitcoin` crate say of it.
 
 use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::p2p::Magic;
 use bitcoin::{Address, Amount, Block, BlockHash, Network, ScriptBuf, Transaction, TxOut, VarInt};
-use hindsight_shared::payload::Payload;
+use hindsight_shared::payload::{Absence, Payload, Prevouts};
 use hindsight_shared::prevouts::PrevoutsView;
 use hindsight_shared::script::address;
 use hindsight_shared::summary::{TxRow, rows};
@@ -59,7 +60,7 @@ impl Expected {
     /// As the kernel knows it.
     pub fn of_kernel(kernel: &KernelChain, hash: BlockHash) -> Self {
         Self {
-            network: Network::Regtest,
+            network: kernel.network(),
             height: kernel.height_of(hash).unwrap(),
             bytes: kernel.block(hash).unwrap(),
             spent: kernel.spent(hash).unwrap(),
@@ -71,6 +72,12 @@ impl Expected {
 /// Compares everything that the server says of a block.
 #[track_caller]
 pub fn compare(server: &TestServer, expected: &Expected) -> Compared {
+    compare_on(server, expected, expected.network.magic())
+}
+
+/// The same on a network whose files start with this.
+#[track_caller]
+pub fn compare_on(server: &TestServer, expected: &Expected, magic: Magic) -> Compared {
     let Expected { network, height, bytes, spent, best_chain } = expected;
     let block: Block = deserialize(bytes).unwrap();
     let hash = block.block_hash();
@@ -89,7 +96,7 @@ pub fn compare(server: &TestServer, expected: &Expected) -> Compared {
     let wire = server.payload(hash);
     let payload = Payload::decode(&wire).unwrap();
     compared.field("payload: height", payload.height.map(|height| height.0), Some(*height));
-    compared.field("payload: network", payload.network, network.magic());
+    compared.field("payload: network", payload.network, magic);
     compared.field("payload: block", payload.block, bytes.as_slice());
     let (view, prevouts) = payload.view().unwrap();
     let rows = rows(&view, prevouts.as_ref()).unwrap();
@@ -108,6 +115,23 @@ pub fn compare(server: &TestServer, expected: &Expected) -> Compared {
     let served = server.get_ok(&format!("/rest/spenttxouts/{hash}.bin"));
     compared.field("/rest/spenttxouts", served, spent_txouts(spent));
     compared
+}
+
+/// What is served of a block that the node has stored and never connected.
+#[track_caller]
+pub fn is_not_connected(server: &TestServer, block: &Block) {
+    let hash = block.block_hash();
+    let path = format!("/api/v1/block/{hash}/payload");
+    let response = server.get(&path);
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("cache-control"), Some("no-cache"));
+    let payload = Payload::decode(&response.body).unwrap();
+    assert_eq!((payload.prevouts, payload.absence), (Prevouts::Absent, Some(Absence::NotConnected)));
+    assert_eq!(payload.block, serialize(block));
+    assert!(!server.facts(hash).best_chain);
+    let undo = server.get(&format!("/rest/spenttxouts/{hash}.bin"));
+    assert_eq!((undo.status, undo.text()), (404, format!("{hash} undo not available\r\n")));
+    assert_eq!(server.get_ok(&format!("/rest/block/{hash}.bin")), serialize(block));
 }
 
 fn compare_rows(

@@ -7,7 +7,7 @@ use std::sync::Once;
 use anyhow::{Context as _, Result, bail, ensure};
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, Block, BlockHash, ScriptBuf, TxOut};
+use bitcoin::{Amount, Block, BlockHash, Network, Script, ScriptBuf, TxOut};
 use bitcoinkernel::prelude::*;
 use bitcoinkernel::{
     ChainType, ChainstateManager, ChainstateManagerBuilder, Context, ContextBuilder, ProcessBlockResult,
@@ -28,23 +28,37 @@ pub struct SpentCoin {
 
 static QUIET: Once = Once::new();
 
-/// A regtest node without a network.
+/// A node without peers, of regtest or of a custom signet.
 pub struct KernelChain {
+    network: Network,
     chainman: Option<ChainstateManager>,
     context: Context,
     dir: TempDir,
 }
 
 impl KernelChain {
-    /// An empty directory, with a random obfuscation key as any new node makes one.
+    /// An empty directory of regtest, with a random obfuscation key as any new node makes one.
     pub fn new() -> Result<Self> {
+        Self::of(Network::Regtest, ContextBuilder::new().chain_type(ChainType::Regtest))
+    }
+
+    /// An empty directory of the signet with this challenge.
+    pub fn signet(challenge: &Script) -> Result<Self> {
+        Self::of(Network::Signet, ContextBuilder::new().signet(challenge.as_bytes()))
+    }
+
+    fn of(network: Network, context: ContextBuilder) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         // The log is the process's, and can be turned off once.
         QUIET.call_once(disable_logging);
-        let context = ContextBuilder::new().chain_type(ChainType::Regtest).build()?;
-        let mut chain = Self { chainman: None, context, dir };
+        let mut chain = Self { network, chainman: None, context: context.build()?, dir };
         chain.open()?;
         Ok(chain)
+    }
+
+    /// The network; a custom signet is a signet.
+    pub fn network(&self) -> Network {
+        self.network
     }
 
     /// Starts the node on what its directory holds.
@@ -90,6 +104,14 @@ impl KernelChain {
     pub fn submit(&self, block: &Block) -> Result<()> {
         match self.chainman()?.process_block(&bitcoinkernel::Block::new(&serialize(block))?) {
             ProcessBlockResult::NewBlock => Ok(()),
+            other => bail!("the kernel says {other:?} of block {}", block.block_hash()),
+        }
+    }
+
+    /// Hands over a block that is wrong in itself, and makes sure that the kernel does not take it.
+    pub fn refuse(&self, block: &Block) -> Result<()> {
+        match self.chainman()?.process_block(&bitcoinkernel::Block::new(&serialize(block))?) {
+            ProcessBlockResult::Rejected => Ok(()),
             other => bail!("the kernel says {other:?} of block {}", block.block_hash()),
         }
     }

@@ -12,9 +12,9 @@ use bitcoin::opcodes::all::{
 };
 use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1, SecretKey};
-use bitcoin::sighash::{EcdsaSighashType, Prevouts, SighashCache, TapSighashType};
+use bitcoin::sighash::{Annex, EcdsaSighashType, Prevouts, SighashCache, TapSighashType};
 use bitcoin::taproot::{LeafVersion, TaprootBuilder, TaprootSpendInfo};
-use bitcoin::{CompressedPublicKey, ScriptBuf, Transaction, TxOut, Witness};
+use bitcoin::{CompressedPublicKey, ScriptBuf, TapLeafHash, Transaction, TxOut, Witness};
 
 /// One kind of script.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -55,11 +55,19 @@ pub enum Lock {
     WshSigops,
     /// Version 0 script hash within a script hash, of the same.
     ShWshSigops,
+    /// Pay to anchor.
+    Anchor,
+    /// A witness version without rules, which anyone can unlock with nothing.
+    WitnessUnknown,
+    /// Taproot, by key, with an annex.
+    TrKeyAnnex,
+    /// Taproot, by a script that checks a signature, with an annex.
+    TrScriptAnnex,
 }
 
 impl Lock {
     /// Every kind.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::Pk,
         Self::PkUncompressed,
         Self::PkHybrid,
@@ -78,6 +86,10 @@ impl Lock {
         Self::ShSigops,
         Self::WshSigops,
         Self::ShWshSigops,
+        Self::Anchor,
+        Self::WitnessUnknown,
+        Self::TrKeyAnnex,
+        Self::TrScriptAnnex,
     ];
 
     /// The scriptPubKey.
@@ -93,7 +105,7 @@ impl Lock {
             Self::ShWpkh => witness_key_hash().to_p2sh(),
             Self::Wpkh => witness_key_hash(),
             Self::WshTrue => anyone().to_p2wsh(),
-            Self::TrKey => ScriptBuf::new_p2tr(&keys.secp, keys.pair.x_only_public_key().0, None),
+            Self::TrKey | Self::TrKeyAnnex => ScriptBuf::new_p2tr(&keys.secp, keys.pair.x_only_public_key().0, None),
             Self::TrScript => ScriptBuf::new_p2tr_tweaked(keys.tree.output_key()),
             Self::Multisig => multisig(),
             Self::True => anyone(),
@@ -102,6 +114,9 @@ impl Lock {
             Self::ShSigops => sigops().to_p2sh(),
             Self::WshSigops => sigops().to_p2wsh(),
             Self::ShWshSigops => sigops().to_p2wsh().to_p2sh(),
+            Self::Anchor => ScriptBuf::from_bytes(vec![0x51, 2, 0x4e, 0x73]),
+            Self::WitnessUnknown => ScriptBuf::from_bytes(vec![0x60, 2, 0x75, 0x1e]),
+            Self::TrScriptAnnex => tapscript(signed_leaf()).0,
         }
     }
 
@@ -121,13 +136,15 @@ impl Lock {
             Self::ShWpkh => (pushes(&[witness_key_hash().into_bytes()]), by_witness_key(tx, index, spent)),
             Self::Wpkh => (ScriptBuf::new(), by_witness_key(tx, index, spent)),
             Self::WshTrue => (ScriptBuf::new(), vec![anyone().into_bytes()]),
-            Self::TrKey => (ScriptBuf::new(), vec![schnorr(tx, index, spent)]),
+            Self::TrKey => (ScriptBuf::new(), vec![by_key(tx, index, spent, None)]),
+            Self::TrKeyAnnex => (ScriptBuf::new(), vec![by_key(tx, index, spent, Some(ANNEX)), ANNEX.to_vec()]),
+            Self::TrScriptAnnex => (ScriptBuf::new(), by_signed_leaf(tx, index, spent)),
             Self::TrScript => {
                 let control = KEYS.tree.control_block(&(anyone(), LeafVersion::TapScript)).unwrap();
                 (ScriptBuf::new(), vec![anyone().into_bytes(), control.serialize()])
             }
             Self::Multisig => (pushes(&[vec![], legacy(tx, index, &multisig())]), vec![]),
-            Self::True | Self::Long => (ScriptBuf::new(), vec![]),
+            Self::True | Self::Long | Self::Anchor | Self::WitnessUnknown => (ScriptBuf::new(), vec![]),
             Self::Empty => (Builder::new().push_opcode(OP_PUSHNUM_1).into_script(), vec![]),
             Self::ShSigops => (pushes(&[sigops().into_bytes()]), vec![]),
             Self::WshSigops => (ScriptBuf::new(), vec![sigops().into_bytes()]),
@@ -226,13 +243,39 @@ fn by_witness_key(tx: &Transaction, index: usize, spent: &[TxOut]) -> Vec<Vec<u8
     vec![ecdsa(sighash.to_byte_array()), KEYS.public.serialize().to_vec()]
 }
 
-fn schnorr(tx: &Transaction, index: usize, spent: &[TxOut]) -> Vec<u8> {
-    let mut cache = SighashCache::new(tx);
-    let sighash =
-        cache.taproot_key_spend_signature_hash(index, &Prevouts::All(spent), TapSighashType::Default).unwrap();
-    let pair = KEYS.pair.tap_tweak(&KEYS.secp, None).to_keypair();
+/// Starts with 0x50 and means nothing yet (BIP341).
+const ANNEX: &[u8] = &[0x50, 0xde, 0xad];
+
+fn signed_leaf() -> ScriptBuf {
+    Builder::new().push_x_only_key(&KEYS.pair.x_only_public_key().0).push_opcode(OP_CHECKSIG).into_script()
+}
+
+fn by_key(tx: &Transaction, index: usize, spent: &[TxOut], annex: Option<&[u8]>) -> Vec<u8> {
+    schnorr(tx, index, spent, annex, None, &KEYS.pair.tap_tweak(&KEYS.secp, None).to_keypair())
+}
+
+fn by_signed_leaf(tx: &Transaction, index: usize, spent: &[TxOut]) -> Vec<Vec<u8>> {
+    let leaf = TapLeafHash::from_script(&signed_leaf(), LeafVersion::TapScript);
+    let signature = schnorr(tx, index, spent, Some(ANNEX), Some(leaf), &KEYS.pair);
+    let (_, witness) = tapscript(signed_leaf());
+    [vec![signature], witness.to_vec(), vec![ANNEX.to_vec()]].concat()
+}
+
+fn schnorr(
+    tx: &Transaction,
+    index: usize,
+    spent: &[TxOut],
+    annex: Option<&[u8]>,
+    leaf: Option<TapLeafHash>,
+    pair: &Keypair,
+) -> Vec<u8> {
+    let annex = annex.map(|annex| Annex::new(annex).unwrap());
+    let leaf = leaf.map(|leaf| (leaf, u32::MAX));
+    let sighash = SighashCache::new(tx)
+        .taproot_signature_hash(index, &Prevouts::All(spent), annex, leaf, TapSighashType::Default)
+        .unwrap();
     let message = Message::from_digest(sighash.to_byte_array());
-    KEYS.secp.sign_schnorr_no_aux_rand(&message, &pair).serialize().to_vec()
+    KEYS.secp.sign_schnorr_no_aux_rand(&message, pair).serialize().to_vec()
 }
 
 /// A taproot output that a script unlocks which anyone can run to its end, and the witness that does so.

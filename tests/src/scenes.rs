@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use anyhow::Result;
 use bitcoin::{Amount, Block, BlockHash, OutPoint, ScriptBuf, Transaction, TxOut, Witness};
 
-use crate::chain_builder::{ChainBuilder, Coin, genesis, reward, share, spend};
+use crate::chain_builder::{ChainBuilder, Coin, reward, share, spend};
 use crate::kernel_chain::KernelChain;
 use crate::locks::{Lock, op_return, tapscript};
 
@@ -24,15 +24,19 @@ pub struct Scene {
 impl Scene {
     /// A chain of `height` blocks with nothing but coinbases, one of each kind of script after another.
     pub fn empty(height: u32) -> Self {
-        let mut builder = ChainBuilder::new();
-        let blocks = builder.mine_empty(genesis(), height);
+        Self::on(ChainBuilder::new(), height)
+    }
+
+    /// The same of any builder's network.
+    pub fn on(mut builder: ChainBuilder, height: u32) -> Self {
+        let blocks = builder.mine_empty(builder.genesis(), height);
         let coinbases = blocks.iter().zip(1..).map(|(block, height)| reward(block, height)).collect();
         Self { builder, blocks, coinbases }
     }
 
     /// The last block.
     pub fn tip(&self) -> BlockHash {
-        self.blocks.last().map_or_else(genesis, Block::block_hash)
+        self.blocks.last().map_or_else(|| self.builder.genesis(), Block::block_hash)
     }
 
     /// The oldest coinbase that has not been spent yet; the caller sees to its maturity.

@@ -392,7 +392,7 @@ fn kind(script: &Script) -> &'static str {
         script if script.is_p2wsh() => "witness_v0_scripthash",
         script if script.is_p2tr() => "witness_v1_taproot",
         script if script.as_bytes() == [0x51, 2, 0x4e, 0x73] => "anchor",
-        script if script.is_witness_program() => "witness_unknown",
+        script if script.is_witness_program() && script.as_bytes()[0] != 0 => "witness_unknown",
         script if script.is_op_return() && pushes_only() => "nulldata",
         _ => "nonstandard",
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use bitcoin::BlockHash;
+use bitcoin::{BlockHash, ScriptBuf};
 use hindsight::app::{App, OpenError, Options};
 use hindsight::http::{Access, AppState, Limits, router, serve};
 use hindsight::source::DatadirOptions;
@@ -22,6 +22,7 @@ use crate::wait::until;
 pub struct Setup {
     datadir: PathBuf,
     index_dir: Option<PathBuf>,
+    signet_challenge: Option<ScriptBuf>,
     /// What connections may cost.
     pub limits: Limits,
     /// Who may ask.
@@ -36,6 +37,7 @@ impl Setup {
         Self {
             datadir: datadir.to_owned(),
             index_dir: None,
+            signet_challenge: None,
             limits: Limits::default(),
             access: Access::default(),
             cache_bytes: 64 << 20,
@@ -48,11 +50,21 @@ impl Setup {
         self
     }
 
+    /// A custom signet's directory.
+    pub fn signet(mut self, challenge: ScriptBuf) -> Self {
+        self.signet_challenge = Some(challenge);
+        self
+    }
+
     /// Starts to serve.
     pub fn start(self) -> Result<TestServer, OpenError> {
         let own_index = tempfile::tempdir().map_err(OpenError::Thread)?;
         let app = App::open(&Options {
-            datadir: DatadirOptions { datadir: self.datadir, ..DatadirOptions::default() },
+            datadir: DatadirOptions {
+                datadir: self.datadir,
+                signet_challenge: self.signet_challenge,
+                ..DatadirOptions::default()
+            },
             index_dir: self.index_dir.unwrap_or_else(|| own_index.path().to_owned()),
             cache_bytes: self.cache_bytes,
             demo: false,

@@ -9,6 +9,7 @@
     reason = "tests: what cannot be is a failure, and helpers are called by tests only"
 )]
 
+mod chains;
 mod damage;
 mod kills;
 mod order;
