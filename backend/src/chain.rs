@@ -54,9 +54,21 @@ pub struct Node {
     children: Vec<NodeId>,
     /// Believable ones first. None: the file was pruned or written over.
     places: Vec<Place>,
+    size: u32,
+    tx_count: u32,
 }
 
 impl Node {
+    /// Bytes of the block. As Core's index, the map still knows them when the block has been pruned.
+    pub const fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Transactions of the block, pruned or not.
+    pub const fn tx_count(&self) -> u32 {
+        self.tx_count
+    }
+
     /// Every place of the block, the most believable first: reached by hopping before found by searching.
     pub fn records(&self) -> impl Iterator<Item = BlockRecord> + '_ {
         self.places.iter().map(|place| BlockRecord {
@@ -255,10 +267,12 @@ impl Chain {
         });
         node.places.sort_by_key(|place| (place.found, place.position));
         // Anybody can inscribe a header with another coinbase behind it: what the most believable place says counts.
-        let stated = node.places.first().and_then(|place| place.stated_height);
-        if node.stated_height != stated {
-            node.stated_height = stated;
-            self.recount = true;
+        if let Some(&Place { size, tx_count, stated_height, .. }) = node.places.first() {
+            (node.size, node.tx_count) = (size, tx_count);
+            if node.stated_height != stated_height {
+                node.stated_height = stated_height;
+                self.recount = true;
+            }
         }
         first
     }
@@ -304,6 +318,8 @@ impl Chain {
             root: id,
             children: Vec::new(),
             places: Vec::new(),
+            size: record.size,
+            tx_count: record.tx_count,
         });
         self.by_hash.insert(record.hash, id);
         self.join(id);

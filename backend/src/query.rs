@@ -260,7 +260,6 @@ fn facts(chain: &Chain, node: &Node) -> BlockFacts {
     let above = tip.zip(height).and_then(|(tip, height)| tip.0.checked_sub(height.0));
     let confirmations = if best_chain { above.map_or(0, |above| above.saturating_add(1)) } else { 0 };
     let next = height.and_then(Height::next).filter(|_| best_chain).and_then(|next| chain.by_height(next));
-    let record = node.records().next();
     BlockFacts {
         hash: node.hash,
         height,
@@ -272,7 +271,7 @@ fn facts(chain: &Chain, node: &Node) -> BlockFacts {
         time: node.header.time,
         version: u32::from_le_bytes(node.header.version.to_consensus().to_le_bytes()),
         bits: node.header.bits.to_consensus(),
-        size: record.map_or(0, |record| record.size),
-        tx_count: record.map_or(0, |record| record.tx_count),
+        size: node.size(),
+        tx_count: node.tx_count(),
     }
 }
