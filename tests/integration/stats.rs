@@ -9,7 +9,7 @@ use bitcoin::{Amount, Network, TxOut};
 use hindsight_shared::payload::Payload;
 use hindsight_shared::stats::core::UtxoOverhead;
 use hindsight_tests::client::request;
-use hindsight_tests::core_files::{Records, age};
+use hindsight_tests::core_files::{Directory, Piece, Records, age, undo_piece};
 use hindsight_tests::fixtures;
 use hindsight_tests::judge::Expected;
 use hindsight_tests::kernel_chain::{KernelChain, SpentCoin};
@@ -310,6 +310,31 @@ fn summaries_follow_a_reorg() {
     });
     // By its hash the old block still has its own.
     assert_eq!(hash_in_row(&row(&server, old).body), old.to_string());
+}
+
+/// The node may write a block's undo after the server has looked for it: rows that could not be made are made then, and
+/// not only the few that are computed while somebody waits.
+#[test]
+fn rows_whose_undo_comes_late() {
+    const LATE: usize = 12;
+    let (kernel, _) = with_spends(3).unwrap();
+    let records = Records::read(&kernel.blocks_dir(), Network::Regtest);
+    let blocks: Vec<Vec<u8>> = records.blocks.iter().map(|record| record.payload.clone()).collect();
+    let undo_of = |blocks: &[Vec<u8>]| -> Vec<Piece> {
+        blocks.iter().filter_map(|block| records.undo(block)).map(undo_piece).collect()
+    };
+    let (tip, first_late) = (blocks.len() - 1, blocks.len() - 1 - LATE);
+    let directory = Directory::new(Network::Regtest);
+    directory.write("blk", 0, &blocks.iter().cloned().map(Piece::Block).collect::<Vec<_>>());
+    directory.write("rev", 0, &[undo_of(&blocks[..first_late]), undo_of(&blocks[tip..])].concat());
+    let server = TestServer::start(directory.datadir());
+    assert_eq!(server.tip().unwrap().hash, kernel.tip().unwrap().1, "the tip's undo connects all of its ancestors");
+    until_true("all statistics have been tried", || server.status().progress.statistics as usize >= blocks.len());
+    let path = format!("/api/v1/blocks/summaries?count={}", blocks.len());
+    let rows = || server.get_ok(&path).len() / ROW_SIZE;
+    assert_eq!(rows(), blocks.len() - LATE);
+    directory.append("rev", 0, &undo_of(&blocks[first_late..tip]));
+    until_true("all rows are there", || rows() == blocks.len());
 }
 
 fn hash_in_row(row: &[u8]) -> String {

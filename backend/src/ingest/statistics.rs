@@ -38,6 +38,12 @@ const ROWS_PER_COMMIT: usize = 8192;
 /// Rows wait at most this long.
 const COMMIT_EVERY: Duration = Duration::from_secs(30);
 
+/// How long a block near the tip waits for its second try, and four times as long for each one after.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+
+/// A minute after it was written a file is complete: by the last of these tries, more than that has passed.
+const MOST_TRIES: u32 = 5;
+
 /// How long the thread sleeps when there is nothing to do.
 const WAKE_UP: Duration = Duration::from_millis(300);
 
@@ -53,11 +59,21 @@ pub struct Statistician {
     generation: u32,
     /// The block that each height's row is of, or for which there can be none now.
     settled: HashMap<Height, BlockHash>,
+    /// Blocks near the tip that could not be computed: the node may not have written all that it takes.
+    missed: HashMap<BlockHash, Miss>,
     /// The tip at the last look.
     tip: Option<Height>,
     /// Where the next look goes on; `None` when everything has been looked at.
     below: Option<Height>,
     committed: Instant,
+}
+
+/// A block that is tried again.
+#[derive(Debug)]
+struct Miss {
+    height: Height,
+    tries: u32,
+    due: Instant,
 }
 
 impl Statistician {
@@ -76,6 +92,7 @@ impl Statistician {
             done,
             generation: 0,
             settled: HashMap::new(),
+            missed: HashMap::new(),
             tip: None,
             below: None,
             committed: Instant::now(),
@@ -90,6 +107,7 @@ impl Statistician {
             if self.generation != self.summaries.generation() {
                 self.recall();
             }
+            self.retry();
             let wanted = self.wanted();
             if wanted.is_empty() && self.below.is_some() {
                 continue;
@@ -103,9 +121,36 @@ impl Statistician {
                 wanted.par_iter().map(|(height, node)| (*height, node.hash, self.compute(*height, node))).collect();
             let waiting = self.summaries.insert(rows.iter().filter_map(|(_, _, row)| *row));
             self.settled.extend(rows.iter().map(|&(height, hash, _)| (height, hash)));
+            self.remember_misses(&rows);
             self.commit_if(if waiting >= ROWS_PER_COMMIT { Duration::ZERO } else { COMMIT_EVERY });
         }
         self.commit_if(Duration::ZERO);
+    }
+
+    /// Unsettles the blocks whose next try is due.
+    fn retry(&mut self) {
+        let now = Instant::now();
+        for (hash, miss) in self.missed.iter().filter(|(_, miss)| miss.tries < MOST_TRIES && miss.due <= now) {
+            if self.settled.get(&miss.height) == Some(hash) {
+                self.settled.remove(&miss.height);
+            }
+        }
+    }
+
+    /// Further down files are complete: what is missing there stays missing.
+    fn remember_misses(&mut self, rows: &[(Height, BlockHash, Option<Summary>)]) {
+        let tip = self.tip;
+        let is_near = |height: Height| tip.is_some_and(|tip| height.0 as usize + NEWEST > tip.0 as usize);
+        for &(height, hash, row) in rows {
+            if row.is_some() {
+                self.missed.remove(&hash);
+            } else if is_near(height) {
+                let miss = self.missed.entry(hash).or_insert(Miss { height, tries: 0, due: Instant::now() });
+                miss.due = Instant::now() + FIRST_RETRY * 4_u32.pow(miss.tries);
+                miss.tries += 1;
+            }
+        }
+        self.missed.retain(|_, miss| is_near(miss.height));
     }
 
     /// Starts from what the index remembers.
