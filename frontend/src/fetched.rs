@@ -29,7 +29,9 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug)]
 pub struct Fetched {
     /// Where it starts; at the tip without a start.
-    start: RwSignal<Option<ListStart>>,
+    pub start: RwSignal<Option<ListStart>>,
+    /// How often another start was taken: an answer for an earlier one is dropped.
+    starts: StoredValue<u32>,
     /// Every block ever fetched; a row is a position in it.
     store: RwSignal<Vec<Entry>>,
     /// The rows, newest first.
@@ -47,6 +49,7 @@ impl Fetched {
     pub fn new() -> Self {
         Self {
             start: RwSignal::new(None),
+            starts: StoredValue::new(0),
             store: RwSignal::new(Vec::new()),
             order: RwSignal::new(Arc::new(Vec::new())),
             trouble: RwSignal::new(None),
@@ -69,6 +72,7 @@ impl Fetched {
     pub fn open(self, start: Option<ListStart>) {
         if self.start.get_untracked() != start {
             self.start.set(start);
+            self.starts.update_value(|count| *count += 1);
             self.order.set(Arc::default());
             self.store.update(Vec::clear);
             self.complete.set(false);
@@ -102,10 +106,10 @@ impl Fetched {
     fn fetch(self, from: Option<ListStart>, top: bool) {
         self.busy.set(true);
         self.trouble.set(None);
-        let start = self.start.get_untracked();
+        let asked = self.starts.get_value();
         leptos::task::spawn_local(async move {
             let answer = api::json::<Vec<BlockFacts>>(&absolute(&blocks_path(from, BATCH)), None).await;
-            if self.start.get_untracked() != start {
+            if self.starts.get_value() != asked {
                 return;
             }
             match answer {
@@ -121,8 +125,8 @@ impl Fetched {
     /// Fetches statistics again where rows lack some.
     pub fn fill_gaps(self) {
         let lacking = self.order.with_untracked(|order| {
-            let entries = order.iter().filter_map(|&row| self.entry(row));
-            entries.into_iter().find(|entry| entry.brief.with_untracked(Option::is_none))
+            let mut entries = order.iter().filter_map(|&row| self.entry(row));
+            entries.find(|entry| entry.brief.with_untracked(Option::is_none))
         });
         if let Some(height) = lacking.and_then(|entry| entry.facts.height) {
             self.fill(Some(ListStart::Height(height)));
@@ -161,21 +165,22 @@ impl Fetched {
         self.order.update(|order| *order = order.iter().copied().chain(rows).collect::<Vec<_>>().into());
     }
 
-    /// The newest blocks replace whatever stood at their heights and above; below, a list that no longer joins is
-    /// dropped.
+    /// The newest blocks replace whatever stood at their heights and above; those that are in the list already stay as
+    /// they are, statistics included. Below, a list that no longer joins is dropped.
     fn put_on_top(self, blocks: Vec<BlockFacts>) {
         let Some(last) = blocks.last().map(|facts| facts.hash) else { return };
         if self.at(0).map(|entry| entry.facts.hash) == blocks.first().map(|facts| facts.hash) {
             return;
         }
-        let below = self.order.with_untracked(|order| {
-            let is_joint = |&row: &u32| self.entry(row).is_some_and(|entry| entry.facts.hash == last);
-            let joint = order.iter().position(is_joint).map(|joint| joint + 1);
-            joint.and_then(|joint| order.get(joint..)).unwrap_or_default().to_vec()
-        });
+        let old = self.order.get_untracked();
+        let position = |hash| old.iter().position(|&row| self.entry(row).is_some_and(|entry| entry.facts.hash == hash));
+        let known: Vec<Option<usize>> = blocks.iter().map(|facts| position(facts.hash)).collect();
+        let below = position(last).and_then(|joint| old.get(joint + 1..)).unwrap_or_default();
+        let fresh = blocks.into_iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(facts, _)| facts);
+        let mut fresh = self.keep(fresh.collect()).into_iter();
+        let top = known.iter().filter_map(|known| known.map_or_else(|| fresh.next(), |at| old.get(at).copied()));
+        let rows = top.chain(below.iter().copied()).collect();
         self.complete.set(false);
-        let mut rows = self.keep(blocks);
-        rows.extend(below);
         self.order.set(Arc::new(rows));
     }
 }

@@ -123,6 +123,7 @@ fn end_text(fetched: Fetched) -> &'static str {
     match (fetched.busy.get(), fetched.complete.get()) {
         (true, _) => "Loading…",
         (false, true) => "These are all.",
+        (false, false) if empty && fetched.start.get().is_some() => "There is no block that early on this disk.",
         (false, false) if empty => "No block is known yet. They appear here as the server reads the node's files.",
         (false, false) => "",
     }
