@@ -22,3 +22,4 @@ mod rest;
 mod restart;
 mod stats;
 mod transactions;
+mod unkind_files;

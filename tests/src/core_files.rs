@@ -138,6 +138,11 @@ impl Directory {
         fs::write(self.blocks_dir().join("xor.dat"), key).unwrap();
     }
 
+    /// The key.
+    pub const fn key(&self) -> [u8; 8] {
+        self.key
+    }
+
     /// The data directory.
     pub fn datadir(&self) -> &Path {
         self.temp.path()

@@ -27,4 +27,5 @@ pub mod signet;
 pub mod stats_compare;
 pub mod stats_judge;
 pub mod test_server;
+pub mod unkind;
 pub mod wait;

@@ -13,6 +13,7 @@ mod chains;
 mod damage;
 mod kills;
 mod order;
+mod unkind;
 
 /// How many of so many trials the share asks for; at least one.
 fn trials(all: usize) -> usize {
