@@ -29,7 +29,7 @@ use report::Subject;
 pub use statistics::Statistician;
 
 /// How long the thread sleeps before it looks whether it should stop.
-const WAKE_UP: Duration = Duration::from_millis(500);
+const WAKE_UP: Duration = Duration::from_millis(100);
 
 /// How long what could not be read is left alone before the next try.
 const RETRY: Duration = Duration::from_secs(5);

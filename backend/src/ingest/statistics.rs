@@ -45,7 +45,7 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 const MOST_TRIES: u32 = 5;
 
 /// How long the thread sleeps when there is nothing to do.
-const WAKE_UP: Duration = Duration::from_millis(300);
+const WAKE_UP: Duration = Duration::from_millis(100);
 
 /// Computes what is missing.
 #[derive(Debug)]
