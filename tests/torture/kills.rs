@@ -95,8 +95,7 @@ fn while_it_walks_ingests_and_commits() {
     let (whole, index) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let took = uninterrupted(&fixture.datadir(), whole.path());
     let file = index.path().join("test/index.redb");
-    // The short share has some of each moment too.
-    let rounds = crate::trials(200).max(20);
+    let rounds = crate::trials(200);
     let mut counts = [0; 3];
     for round in 1..=rounds {
         if rng.below(3) == 0 && file.exists() {
