@@ -17,6 +17,7 @@ mod islands;
 mod kernel_agrees;
 mod known_bugs;
 mod pieces;
+mod recorded;
 mod reorg;
 mod rest;
 mod restart;

@@ -13,13 +13,17 @@
 pub mod chain_builder;
 pub mod client;
 pub mod core_files;
+pub mod core_rest;
 pub mod differential;
 pub mod fixtures;
 pub mod judge;
 pub mod kernel_chain;
 pub mod locks;
+pub mod node;
+pub mod node_judge;
 pub mod oddities;
 pub mod process;
+pub mod recording;
 pub mod replay;
 pub mod rng;
 pub mod scenes;

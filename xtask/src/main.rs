@@ -19,7 +19,8 @@ Usage: cargo xtask COMMAND
 
   run [-- ARGS]           build the explorer and start it: the demo, or `hindsight serve ARGS`
   test [STEP…]            everything CI checks, or only the steps named:
-                          fmt clippy unit doc wasm web binary browser bench fuzz torture
+                          fmt clippy unit node doc wasm web binary browser bench fuzz
+                          torture
   torture [--share 1/20]  the long trials, or a share of them
   bench [ARGS]            the benches (ARGS go to Criterion)
   web                     build the web app into dist/

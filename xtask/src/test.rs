@@ -14,6 +14,7 @@ const STEPS: &[Step] = &[
     ("fmt", "formatting", fmt),
     ("clippy", "lints, natively and for wasm32", clippy),
     ("unit", "unit, integration and doc tests", unit),
+    ("node", "beside a running Bitcoin Core", node),
     ("doc", "documentation builds", doc),
     ("wasm", "tests in WebAssembly", wasm_tests),
     ("web", "web app and its size", web_size),
@@ -90,7 +91,7 @@ fn fmt() -> Result<()> {
 fn clippy() -> Result<()> {
     system::require(system::KERNEL)?;
     run(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    for target in ["browser", "torture"] {
+    for target in ["browser", "node", "torture"] {
         // Left out by --all-targets, because a plain `cargo test` leaves them out.
         if has_target(target)? {
             run(&mut cargo(["clippy", "-p", "hindsight-tests", "--test", target, "--", "-D", "warnings"]))?;
@@ -104,6 +105,16 @@ fn clippy() -> Result<()> {
 fn unit() -> Result<()> {
     system::require(system::KERNEL)?;
     run(&mut cargo(["test", "--workspace"]))
+}
+
+/// Bitcoin Core is no part of what `setup` installs: without it recorded answers stand in, among the integration tests.
+fn node() -> Result<()> {
+    if std::env::var_os("BITCOIND_EXE").is_none() {
+        println!("    skipped: BITCOIND_EXE names no bitcoind");
+        return Ok(());
+    }
+    system::require(system::KERNEL)?;
+    run(&mut cargo(["test", "-p", "hindsight-tests", "--test", "node", "--", "--nocapture"]))
 }
 
 fn doc() -> Result<()> {
