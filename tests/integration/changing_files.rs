@@ -1,13 +1,20 @@
 //! Files that change while they are served: appended, cut, replaced, pruned, damaged.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
-use bitcoin::Network;
 use bitcoin::consensus::serialize;
+use bitcoin::{BlockHash, Network};
+use hindsight::source::{CoreFiles, Datadir, DatadirOptions};
 use hindsight_shared::payload::{Absence, Payload, Prevouts};
-use hindsight_tests::core_files::{Directory, Piece, Records, age, flip, hash_of, xor};
+use hindsight_tests::core_files::{Directory, Piece, Record, Records, age, flip, hash_of, key_of, path, xor};
+use hindsight_tests::fixtures;
 use hindsight_tests::judge::{Expected, compare};
 use hindsight_tests::kernel_chain::KernelChain;
+use hindsight_tests::rng::Rng;
 use hindsight_tests::scenes::{Scene, with_spends};
 use hindsight_tests::test_server::{Setup, TestServer};
 use hindsight_tests::wait::{until, until_true};
@@ -51,6 +58,84 @@ fn appended_piece_by_piece() {
     server.wait_for_tip(hash_of(&blocks[42]));
     directory.write_pair(1, &blocks[43..], &records);
     all_agree(&server, &kernel);
+}
+
+/// Writes a real node's records two at a time, each with one call, at moments that have nothing to do with the reader.
+fn write_in_pairs(directory: &Directory, raw: [&[u8]; 2], records: &Records, found: &AtomicUsize, random: &mut Rng) {
+    let [blk, rev] = ["blk", "rev"].map(|kind| File::options().write(true).open(directory.path(kind, 0)).unwrap());
+    let write = |file: &File, raw: &[u8], record: &Record| {
+        let start = record.offset - 8;
+        file.write_all_at(&raw[start..record.offset + record.payload.len()], start as u64).unwrap();
+    };
+    for (at, two) in records.blocks.chunks(2).enumerate() {
+        two.iter().for_each(|block| write(&blk, raw[0], block));
+        // Genesis has no undo.
+        let undos = (2 * at).saturating_sub(1)..(2 * at + two.len()).saturating_sub(1);
+        records.undos[undos].iter().for_each(|undo| write(&rev, raw[1], undo));
+        while found.load(Ordering::Acquire) < 2 * at + two.len() {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_micros(random.number() % 500));
+    }
+}
+
+/// Reading may meet a file at any moment, also while it is written: what it finds has no hole, since the next look goes on
+/// behind it.
+#[test]
+fn walked_and_paired_while_the_node_writes() {
+    let fixture = fixtures::regtest();
+    let records = Records::read(&fixture.blocks_dir(), Network::Regtest);
+    let raw = ["blk", "rev"].map(|kind| fs::read(path(&fixture.blocks_dir(), kind, 0)).unwrap());
+    let order: Vec<BlockHash> = records.blocks.iter().map(|record| hash_of(&record.payload)).collect();
+    let mut random = Rng::printed("moments of writing");
+    let mut looks = 0;
+    for _ in 0..4 {
+        let mut directory = Directory::new(Network::Regtest);
+        directory.set_key(key_of(&fixture.blocks_dir()));
+        for kind in ["blk", "rev"] {
+            File::create(directory.path(kind, 0)).unwrap().set_len(PREALLOCATED).unwrap();
+        }
+        let found = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            scope
+                .spawn(|| write_in_pairs(&directory, raw.each_ref().map(Vec::as_slice), &records, &found, &mut random));
+            looks += look_until_all_is_found(&directory, &order, &found);
+        });
+    }
+    println!("{looks} looks at files that grew");
+}
+
+/// More than all of the fixture's records.
+const PREALLOCATED: u64 = 256 << 10;
+
+fn look_until_all_is_found(directory: &Directory, order: &[BlockHash], found: &AtomicUsize) -> usize {
+    let options = DatadirOptions {
+        datadir: directory.datadir().to_owned(),
+        network: Some(Network::Regtest),
+        ..DatadirOptions::default()
+    };
+    let files = CoreFiles::open(Datadir::open(&options).unwrap()).unwrap();
+    let mut known = None;
+    for looks in 1.. {
+        let blocks = files.walk(0, known.as_ref().map(|(blocks, _)| blocks)).unwrap();
+        let undo = match &known {
+            Some((_, undo)) => files.pair_on(&blocks, undo),
+            None => files.pair(&blocks),
+        };
+        let undo = undo.unwrap();
+        let blocks_found: Vec<BlockHash> = blocks.records.iter().map(|record| record.hash).collect();
+        let undo_found: Vec<BlockHash> = undo.records.iter().map(|record| record.block).collect();
+        let no_hole = order.starts_with(&blocks_found) && order[1..].starts_with(&undo_found);
+        let both = blocks_found.len().min(undo_found.len() + 1);
+        // The writer does not wait for what will not be found.
+        found.store(if no_hole { both } else { order.len() }, Ordering::Release);
+        assert!(no_hole, "{} blocks and {} undo records, with holes", blocks_found.len(), undo_found.len());
+        if both == order.len() {
+            return looks;
+        }
+        known = Some((blocks, undo));
+    }
+    unreachable!("the range has no end")
 }
 
 /// The node has started over: another key, and the same numbers of files with other bytes.

@@ -117,11 +117,21 @@ impl<'a> BulkReader<'a> {
     pub(super) fn peek(&mut self, pos: u64, want: usize) -> Result<&[u8], SourceError> {
         let want = want.min(to_usize(self.len.saturating_sub(pos)));
         if self.windowed(pos).len() < want {
-            let aside = take(&mut self.aside);
-            self.aside = self.load(pos, want, aside)?;
-            return Ok(&self.aside);
+            return self.peek_anew(pos, want);
         }
         Ok(&self.windowed(pos)[..want])
+    }
+
+    /// The bytes at `pos` as they are now, whatever the window holds of them.
+    pub(super) fn peek_anew(&mut self, pos: u64, want: usize) -> Result<&[u8], SourceError> {
+        let aside = take(&mut self.aside);
+        self.aside = self.load(pos, want.min(to_usize(self.len.saturating_sub(pos))), aside)?;
+        Ok(&self.aside)
+    }
+
+    /// Forgets what the window holds, so that it is read again.
+    pub(super) fn forget(&mut self) {
+        self.window.clear();
     }
 
     /// The position of the next `magic` at `from` or later; raw zeros are read over, up to 16 MiB of them.

@@ -130,7 +130,12 @@ impl RevFile<'_> {
                 // What was read is searched through, and any magic in it may frame most of it once more.
                 self.pairing.charge(framed.len());
             }
+            let was_there = self.lands(pos)?;
             match self.reader.find(self.rules.magic(), pos + 1)? {
+                // Records are written one after another: both may have come between reading here and there.
+                Some(_) if !was_there && self.reader.peek_anew(pos, 4)? == self.rules.magic().needle() => {
+                    self.reader.forget();
+                }
                 Some(next) => (pos, hopped) = (next, false),
                 None => return Ok(()),
             }

@@ -222,11 +222,19 @@ impl<'a> Walk<'a> {
         while let Some(at) = self.reader.find(&self.rules.magic, pos)? {
             let record = self.look(at, Found::Search, SEARCH_CHUNK)?;
             if record.is_some() {
-                return Ok(record);
+                return Ok(self.come_meanwhile()?.or(record));
             }
             pos = at + 1;
         }
         Ok(None)
+    }
+
+    /// The record behind the last one, if it is there by now. The node writes one after another: whoever reads nothing at
+    /// one place and then a record at a later one may have been overtaken by both.
+    fn come_meanwhile(&mut self) -> Result<Option<BlockRecord>, SourceError> {
+        let (pos, found) = (self.end(), self.last.map_or(Found::Hop, |last| last.found));
+        let head = self.reader.peek_anew(pos, RECORD_HEAD)?;
+        Ok(self.rules.record(head, (self.number, pos), found).filter(|record| record.end() <= self.reader.len()))
     }
 
     /// Where to search on. Unless what follows the last record is plainly the end of what was written, the record's own
