@@ -236,9 +236,9 @@ impl Chain {
         })
     }
 
-    /// Whether a block is the first of all.
-    pub fn is_genesis(&self, node: &Node) -> bool {
-        node.hash == self.genesis
+    /// Whether this is the first block of all.
+    pub fn is_genesis(&self, hash: &BlockHash) -> bool {
+        *hash == self.genesis
     }
 
     /// Takes over what a walk found in one file, in place of what was known of that file.

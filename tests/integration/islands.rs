@@ -10,6 +10,7 @@ use hindsight_shared::bytes::Reader;
 use hindsight_shared::payload::{Absence, Payload, Prevouts};
 use hindsight_shared::summary::rows;
 use hindsight_shared::verify::{Outcome, Subject, verify};
+use hindsight_tests::chain_builder::genesis;
 use hindsight_tests::core_files::{Directory, Records};
 use hindsight_tests::fixtures;
 use hindsight_tests::judge::spent_txouts;
@@ -137,6 +138,7 @@ fn files_pruned_before_the_first_start() {
     assert_eq!(server.get("/api/v1/block/49/payload").status, 404);
     let unknown = hindsight_tests::core_files::hash_of(&blocks[49]);
     assert_eq!(server.get(&format!("/api/v1/block/{unknown}/payload")).status, 404);
+    genesis_spends_nothing(&server);
 }
 
 #[test]
@@ -169,8 +171,17 @@ fn files_pruned_while_they_are_served_and_after_a_restart() {
         range_across_a_gap(server, 45, 55);
     };
     check(&server);
+    genesis_spends_nothing(&server);
     drop(server);
     check(&serve());
+}
+
+/// As a pruned node says it (`0100`): that takes no file.
+#[track_caller]
+fn genesis_spends_nothing(server: &TestServer) {
+    let path = format!("/rest/spenttxouts/{}", genesis());
+    assert_eq!(server.get_ok(&format!("{path}.hex")), b"0100\n");
+    assert_eq!(server.get_ok(&format!("{path}.bin")), [1, 0]);
 }
 
 /// Payloads one after another: those that are gone say so, those that are there are whole.

@@ -2,6 +2,7 @@
 //! lose what it had not flushed.
 
 use std::fs;
+use std::ops::RangeInclusive;
 
 use bitcoin::BlockHash;
 use hindsight_tests::core_files::age;
@@ -25,33 +26,83 @@ fn mine_many(node: &Node, blocks: u32) -> BlockHash {
     (0..blocks / 100).map(|_| node.mine(100, ANYBODY)).last().unwrap()
 }
 
-#[test]
-fn pruned_under_a_reader() {
-    let Some(node) = Node::start(&["-prune=1", "-fastprune"]) else { return };
-    let server = TestServer::start(node.datadir());
-    server.wait_for_tip(mine_many(&node, 1300));
-    let files = block_files(&node);
-    let chain = node.chain_from(0);
-    let pruned = node.call("pruneblockchain", &[json!(900)]).as_u64().unwrap() as u32;
-    println!("{files} block files, {} after pruning up to height {pruned}", block_files(&node));
-    assert!(pruned > 100 && block_files(&node) < files);
-    until_true("the server has noticed", || {
-        let gone = &chain[pruned as usize].1;
-        server.get(&format!("/api/v1/block/{gone}/payload")).status == 410
-    });
-    let mut pair = Pair::new(&node, server.address);
-    // Of genesis Core knows without its file that nothing is spent.
-    for &(height, hash) in &chain[1..] {
+/// Prunes up to about a height, and waits until the server has noticed; the highest block that is gone.
+#[track_caller]
+fn prune(node: &Node, server: &TestServer, to: u32) -> u32 {
+    let files = block_files(node);
+    let pruned = node.call("pruneblockchain", &[json!(to)]).as_u64().unwrap() as u32;
+    println!("{files} block files, {} after pruning up to height {pruned}", block_files(node));
+    assert!(pruned > 100 && block_files(node) < files);
+    let gone = node.hash_at(pruned);
+    until_true("the server has noticed", || server.get(&format!("/api/v1/block/{gone}/payload")).status == 410);
+    pruned
+}
+
+/// A server that has seen all blocks still knows what the node still knows of those that are gone.
+#[track_caller]
+fn agree_on(heights: RangeInclusive<u32>, pruned: u32, node: &Node, server: &TestServer) {
+    server.wait_for_tip(node.tip());
+    let mut pair = Pair::new(node, server.address);
+    for height in heights {
+        let hash = node.hash_at(height);
         if height > pruned {
             pair.block(height, hash);
-            continue;
+        } else {
+            pair.pruned_or_not(hash);
+            pair.header(height, hash);
         }
-        pair.pruned_or_not(hash);
-        // The server has seen the block, and still knows what the node still knows.
-        pair.header(height, hash);
     }
     pair.bad();
     pair.done();
+}
+
+/// Blocks that are pruned later are not asked for before: what is in memory is served on.
+#[test]
+fn pruned_under_a_reader() {
+    let flags = ["-prune=1", "-fastprune"];
+    let Some(mut node) = Node::start(&flags) else { return };
+    let server = TestServer::start(node.datadir());
+    server.wait_for_tip(mine_many(&node, 900));
+    let pruned = prune(&node, &server, 500);
+    agree_on(0..=pruned + 20, pruned, &node, &server);
+    agree_on(850..=900, pruned, &node, &server);
+    // The node goes on, and prunes again.
+    mine_many(&node, 300);
+    agree_on(900..=1200, pruned, &node, &server);
+    let pruned = prune(&node, &server, 800);
+    agree_on(pruned - 100..=pruned + 50, pruned, &node, &server);
+    node.restart(&flags);
+    node.mine(5, ANYBODY);
+    agree_on(pruned - 20..=1205, pruned, &node, &server);
+    seen_for_the_first_time(pruned, &node);
+}
+
+/// A server that comes after the pruning: of blocks that are gone it knows nothing but that genesis spends nothing, and of
+/// those above nothing that takes their ancestors (median time, chain work).
+fn seen_for_the_first_time(pruned: u32, node: &Node) {
+    let server = TestServer::start(node.datadir());
+    server.wait_for_tip(node.tip());
+    let mut pair = Pair::new(node, server.address);
+    let genesis = node.hash_at(0);
+    pair.ask("GET", &["bin", "hex"].map(|suffix| format!("/rest/spenttxouts/{genesis}.{suffix}")));
+    for (height, hash) in node.chain_from(pruned - 20) {
+        if height > pruned + 10 {
+            pair.body_and_stats(hash);
+        } else if height > pruned {
+            pair.body(hash);
+        } else {
+            assert_eq!(server.get(&format!("/rest/block/{hash}.bin")).status, 404);
+        }
+        if height > pruned {
+            let number = ["bin", "hex", "json"].map(|suffix| format!("/rest/blockhashbyheight/{height}.{suffix}"));
+            pair.ask("GET", &number);
+            pair.ask("GET", &["bin", "hex"].map(|suffix| format!("/rest/headers/{hash}.{suffix}")));
+        }
+    }
+    pair.done();
+    // It goes on from there.
+    node.mine(3, ANYBODY);
+    server.wait_for_tip(node.tip());
 }
 
 #[test]

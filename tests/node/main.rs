@@ -7,6 +7,7 @@
     reason = "tests: what cannot be is a failure, and helpers are called by tests only"
 )]
 
+mod assumeutxo;
 mod files;
 mod follow;
 mod record;

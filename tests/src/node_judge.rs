@@ -106,10 +106,20 @@ impl<'a> Pair<'a> {
 
     /// A block that the best chain does not go through: what Core still has of it.
     pub fn stale(&mut self, hash: BlockHash) {
+        self.body(hash);
+        self.ask("GET", &["bin", "hex", "json"].map(|suffix| format!("/rest/headers/{hash}.{suffix}")));
+        self.stats(&json!(hash), hash);
+    }
+
+    /// A block and what it spends: nothing that takes its ancestors.
+    pub fn body(&mut self, hash: BlockHash) {
         let size = self.size(hash);
-        let mut paths = about_body(hash, size);
-        paths.extend(["bin", "hex", "json"].map(|suffix| format!("/rest/headers/{hash}.{suffix}")));
-        self.ask("GET", &paths);
+        self.ask("GET", &about_body(hash, size));
+    }
+
+    /// The same, and its statistics, which take its height and ten ancestors.
+    pub fn body_and_stats(&mut self, hash: BlockHash) {
+        self.body(hash);
         self.stats(&json!(hash), hash);
     }
 

@@ -189,10 +189,10 @@ impl<'a> Check<'a> {
         let node = self.chain.by_hash(&record.hash)?;
         let height = node.height.filter(|_| node.records().next() == Some(*record))?;
         let undo = match self.undo.get(&node.hash) {
-            _ if self.chain.is_genesis(node) => Vec::new(),
+            _ if self.chain.is_genesis(&node.hash) => Vec::new(),
             undo => self.files.bulk_undo(undo?).ok()?,
         };
-        let prevouts = if self.chain.is_genesis(node) { Prevouts::Absent } else { Prevouts::Undo(&undo) };
+        let prevouts = if self.chain.is_genesis(&node.hash) { Prevouts::Absent } else { Prevouts::Undo(&undo) };
         index.row(self.chain.network(), (height, record), block, prevouts)
     }
 
@@ -263,7 +263,7 @@ impl<'a> Check<'a> {
     fn without_undo(&self) -> Vec<Damage> {
         let heights = self.chain.best().segments().iter().flat_map(|segment| segment.from().0..=segment.to().0);
         let nodes = heights.filter_map(|height| self.chain.by_height(Height(height)));
-        let nodes = nodes.filter(|node| !self.chain.is_genesis(node) && !self.undo.contains_key(&node.hash));
+        let nodes = nodes.filter(|node| !self.chain.is_genesis(&node.hash) && !self.undo.contains_key(&node.hash));
         let is_paired = |record: BlockRecord| self.paired.get(&record.position.file) == Some(&true);
         let nodes = nodes.filter(|node| node.records().all(is_paired));
         let places = nodes.filter_map(|node| Some((node.hash, node.records().next()?.position)));
@@ -298,7 +298,7 @@ impl<'a> Check<'a> {
         let height = self.chain.tip().and_then(|tip| tip.height);
         let node = self.chain.by_hash(&record.hash).filter(|node| !self.undo.contains_key(&node.hash));
         node.is_some_and(|node| {
-            !self.chain.is_genesis(node) && (self.chain.is_best(node) || node.linked && node.height > height)
+            !self.chain.is_genesis(&node.hash) && (self.chain.is_best(node) || node.linked && node.height > height)
         })
     }
 }

@@ -200,7 +200,7 @@ impl Statistician {
     fn compute(&self, height: Height, node: &Node) -> Option<Summary> {
         let (network, genesis) = {
             let chain = self.chain.read();
-            (chain.network(), chain.is_genesis(node))
+            (chain.network(), chain.is_genesis(&node.hash))
         };
         let bytes = node.records().find_map(|record| self.files.bulk_block(&record).ok())?;
         let block = BlockView::parse(&bytes).ok()?;

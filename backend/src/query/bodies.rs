@@ -129,7 +129,6 @@ impl Bodies {
         self.spent_txouts.get_or_insert_with(&node.hash, || {
             let body = self.read(node)?;
             match body.absence {
-                Some(Absence::Genesis) => Ok(Bytes::from_static(&[1, 0])),
                 Some(absence) => Err(QueryError::NoUndo { hash: node.hash, absence }),
                 None => {
                     let view = PrevoutsView::from_undo(split_checksum(&body.undo).0)?;
@@ -181,7 +180,7 @@ impl Bodies {
 
     /// The block's undo with its checksum, or why it is absent.
     fn read_undo(&self, node: &Node, block: &[u8]) -> Result<Result<Bytes, Absence>, QueryError> {
-        if self.chain.read().is_genesis(node) {
+        if self.chain.read().is_genesis(&node.hash) {
             return Ok(Err(Absence::Genesis));
         }
         let mut tried = None;
