@@ -28,8 +28,8 @@ pub struct Options {
     pub index_dir: PathBuf,
     /// Bytes of blocks and undo to keep in memory.
     pub cache_bytes: u64,
-    /// Whether this is the demo chain.
-    pub demo: bool,
+    /// What the demo chain is, if it is one.
+    pub demo: Option<String>,
 }
 
 /// Why an explorer cannot be opened.
@@ -67,7 +67,8 @@ impl App {
         let files = Arc::new(CoreFiles::open(Datadir::open(&options.datadir)?)?);
         let index_dir = options.index_dir.join(index_folder(files.datadir()));
         let index = Arc::new(Index::open(&index_dir, &Keeper::identity(&files))?);
-        let (mut app, statistician) = Self::follow(files.clone(), files, index, options.demo, options.cache_bytes)?;
+        let (mut app, statistician) =
+            Self::follow(files.clone(), files, index, options.demo.clone(), options.cache_bytes)?;
         app.spawn("statistics", move |stop| statistician.run(stop))?;
         Ok(app)
     }
@@ -79,14 +80,14 @@ impl App {
     /// Where the system gives no thread.
     pub fn look(files: Arc<CoreFiles>, index: Index) -> Result<Self, OpenError> {
         let source = Arc::new(ReadOnce(files.clone()));
-        Ok(Self::follow(source, files, Arc::new(index), false, LOOKED_AT)?.0)
+        Ok(Self::follow(source, files, Arc::new(index), None, LOOKED_AT)?.0)
     }
 
     fn follow(
         source: Arc<dyn BlockSource>,
         files: Arc<CoreFiles>,
         index: Arc<Index>,
-        demo: bool,
+        demo: Option<String>,
         cache_bytes: u64,
     ) -> Result<(Self, Statistician), OpenError> {
         let datadir = files.datadir().clone();

@@ -6,16 +6,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use axum::Router;
 use clap::{Args, Parser, Subcommand};
 use hindsight::app::{App, Options};
-use hindsight::config::{Config, DEFAULT_CORE_COMPAT, File, ServerArgs, SourceArgs, default_listen, hosts};
+use hindsight::config::{Config, File, ServerArgs, SourceArgs};
 use hindsight::http::{Access, AppState, Limits, raise_limit, router, serve};
-use hindsight::source::DatadirOptions;
 use hindsight_shared::stats::core::UtxoOverhead;
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
 mod check;
+mod demo;
 
 /// A Bitcoin block explorer for your own node
 ///
@@ -37,7 +38,7 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  hindsight demo                                   the first 2,017 blocks of testnet3, carried inside
+  hindsight demo                                   two chains that are carried inside
   hindsight serve                                  the node in its usual place
   hindsight serve --datadir /mnt/bitcoin --listen 0.0.0.0:3110 --host explorer.example
   hindsight check --datadir /mnt/bitcoin           reads everything, reports damage
@@ -51,8 +52,10 @@ Flags win over variables, variables over the file.";
 enum Command {
     /// Serve a node's blocks
     Serve(Serve),
-    /// Serve a small real chain that is carried inside this program
-    Demo(ServerArgs),
+    /// Serve the chains that are carried inside this program
+    ///
+    /// One of them at the root, the other below its name; the pages have a switch between them.
+    Demo(demo::Demo),
     /// Read all blocks and undo records of a node and hindsight's index of them, and report damage with file and offset
     ///
     /// Every file is walked, every block is read and its transactions hashed against its merkle root, every undo record
@@ -95,11 +98,11 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
                 datadir: config.datadir.clone(),
                 index_dir: config.index_dir.clone(),
                 cache_bytes: config.cache_bytes,
-                demo: false,
+                demo: None,
             };
-            serve_app(&options, &config)
+            serve_app(&config, || open(&options, &config))
         }
-        Command::Demo(args) => demo(args),
+        Command::Demo(args) => demo::run(args),
         Command::Check(args) => {
             let config = Config::resolve(file, args.source.clone(), ServerArgs::default(), args.index_dir.clone())?;
             check::run(&config, &args)
@@ -113,47 +116,42 @@ fn start_log(filter: &str) -> Result<()> {
     Ok(())
 }
 
-fn demo(args: ServerArgs) -> Result<ExitCode> {
-    let dir =
-        tempfile::Builder::new().prefix("hindsight-demo-").tempdir().context("no place to unpack the demo chain")?;
-    let datadir = hindsight::demo::unpack(dir.path())
-        .with_context(|| format!("the demo chain cannot be unpacked to {}", dir.path().display()))?;
-    let config = Config {
-        datadir: DatadirOptions { datadir, ..DatadirOptions::default() },
-        index_dir: dir.path().join("index"),
-        listen: args.listen.unwrap_or_else(default_listen),
-        hosts: hosts(&args.host)?,
-        cors: args.cors.unwrap_or(false),
-        core_compat: args.core_compat.unwrap_or(DEFAULT_CORE_COMPAT),
-        cache_bytes: u64::from(args.cache.unwrap_or(64)) << 20,
-    };
-    let options = Options {
-        datadir: config.datadir.clone(),
-        index_dir: config.index_dir.clone(),
-        cache_bytes: config.cache_bytes,
-        demo: true,
-    };
-    serve_app(&options, &config)
+/// What is served, and what lives as long.
+struct Served {
+    /// In words.
+    what: String,
+    /// The followers of its directories.
+    apps: Vec<App>,
+    /// Its routes.
+    router: Router,
 }
 
-fn serve_app(options: &Options, config: &Config) -> Result<ExitCode> {
+fn open(options: &Options, config: &Config) -> Result<Served> {
+    let app = App::open(options)?;
+    let router = router(state(&app, config));
+    Ok(Served { what: app.datadir.blocks_dir.display().to_string(), apps: vec![app], router })
+}
+
+fn state(app: &App, config: &Config) -> AppState {
+    let access = Access {
+        hosts: config.hosts.clone(),
+        cors: config.cors,
+        core_compat: UtxoOverhead::of_release(config.core_compat),
+    };
+    AppState { explorer: app.explorer.clone(), access: Arc::new(access), chains: Arc::default() }
+}
+
+fn serve_app(config: &Config, open: impl FnOnce() -> Result<Served>) -> Result<ExitCode> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no threads to serve with")?;
     let limits = Limits::within(raise_limit());
     let outcome = runtime.block_on(async {
         // The port comes first: a second instance is told so before it touches the index.
         let listener = TcpListener::bind(config.listen).await.with_context(|| cannot_listen(config.listen))?;
-        let app = App::open(options)?;
-        let state = AppState {
-            explorer: app.explorer.clone(),
-            access: Arc::new(Access {
-                hosts: config.hosts.clone(),
-                cors: config.cors,
-                core_compat: UtxoOverhead::of_release(config.core_compat),
-            }),
-        };
-        println!("Hindsight serves {} at http://{}/", app.datadir.blocks_dir.display(), listener.local_addr()?);
-        serve(listener, router(state), limits, stopped()).await?;
+        let Served { what, apps, router } = open()?;
+        println!("Hindsight serves {what} at http://{}/", listener.local_addr()?);
+        serve(listener, router, limits, stopped()).await?;
+        drop(apps);
         Ok(ExitCode::SUCCESS)
     });
     // Questions that are still being answered have nobody left to hear it.

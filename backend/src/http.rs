@@ -19,6 +19,7 @@ mod ranges;
 mod respond;
 mod rest;
 mod server;
+mod several;
 mod state;
 mod stats;
 mod stats_json;
@@ -32,6 +33,7 @@ mod tests;
 pub use descriptors::raise_limit;
 pub use guard::host_name;
 pub use server::{Limits, serve};
+pub use several::{Named, several};
 pub use state::{Access, AppState};
 
 /// Every route, for the binary and the tests alike.

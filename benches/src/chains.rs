@@ -107,7 +107,7 @@ impl Chain {
 #[must_use]
 pub fn demo() -> Chain {
     let dir = tempfile::tempdir().unwrap();
-    let datadir = hindsight::demo::unpack(dir.path()).unwrap();
+    let datadir = hindsight::demo::DemoChain::Testnet3.unpack(dir.path()).unwrap();
     Chain::open("testnet3 0-2016", dir, datadir, None)
 }
 

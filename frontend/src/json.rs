@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use hindsight_shared::Height;
-use hindsight_shared::api::{BlockFacts, ErrorBody, HeightFrom, HeightRange, Progress, Status};
+use hindsight_shared::api::{BlockFacts, ErrorBody, HeightFrom, HeightRange, Progress, ServedChain, Status};
 use wasm_bindgen::{JsCast, JsValue};
 
 /// A value within a JSON text.
@@ -98,6 +98,12 @@ impl FromJson for HeightRange {
     }
 }
 
+impl FromJson for ServedChain {
+    fn from_json(json: &Json) -> Option<Self> {
+        Some(Self { title: json.get("title")?, path: json.get("path")? })
+    }
+}
+
 impl FromJson for ErrorBody {
     fn from_json(json: &Json) -> Option<Self> {
         Some(Self { error: json.get("error")? })
@@ -144,7 +150,8 @@ impl FromJson for Status {
             network: json.get("network")?,
             magic: json.get("magic")?,
             source: json.get("source")?,
-            demo: json.get("demo")?,
+            demo: json.may("demo")?,
+            chains: json.get("chains")?,
             tip: json.may("tip")?,
             tied_with: json.may_parse("tied_with")?,
             ranges: json.get("ranges")?,
@@ -188,7 +195,8 @@ mod tests {
             network: "main".to_owned(),
             magic: "f9beb4d9".to_owned(),
             source: "a \"directory\"".to_owned(),
-            demo: true,
+            demo: Some("a chain".to_owned()),
+            chains: vec![ServedChain { title: "this".to_owned(), path: "./".to_owned() }],
             tip: Some(facts()),
             tied_with: Some(facts().hash),
             ranges: vec![HeightRange { from: Height(1), to: Height(2) }],

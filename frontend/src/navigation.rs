@@ -134,7 +134,9 @@ impl Navigator {
         let link = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
         let link = link.and_then(|element| element.closest("a[href]").ok().flatten());
         let Some(link) = link.and_then(|link| link.dyn_into::<web_sys::HtmlAnchorElement>().ok()) else { return };
-        if link.has_attribute("target") || link.has_attribute("download") || !link.hash().is_empty() {
+        // The server's other chains lie below the same address and are another app.
+        let elsewhere = ["target", "download", "rel"].iter().any(|name| link.has_attribute(name));
+        if elsewhere || !link.hash().is_empty() {
             return;
         }
         if let Some((page, query)) = parse(&link.href()) {

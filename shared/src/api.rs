@@ -105,8 +105,10 @@ pub struct Status {
     pub magic: String,
     /// Where the blocks come from, in words.
     pub source: String,
-    /// Whether this is the demo chain.
-    pub demo: bool,
+    /// What the demo chain is, as sentences; absent where a node's blocks are served.
+    pub demo: Option<String>,
+    /// All chains of this server, this one among them, where it has more than one.
+    pub chains: Vec<ServedChain>,
     /// The best chain's last block; absent while nothing is known.
     pub tip: Option<BlockFacts>,
     /// Another block with as much work as the tip: files cannot tell which one the node prefers.
@@ -119,6 +121,16 @@ pub struct Status {
     pub unknown: Vec<String>,
     /// What is wrong and what to do about it; empty in health.
     pub warnings: Vec<String>,
+}
+
+/// One of several chains of a server.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ServedChain {
+    /// What people call it.
+    pub title: String,
+    /// Where its pages and interfaces begin, relative to where those of the chain that was asked begin: `./`,
+    /// `testnet3/`, `../`.
+    pub path: String,
 }
 
 /// Consecutive heights, both ends included.

@@ -20,7 +20,7 @@ fn the_newest_blocks_are_listed_and_older_ones_follow_by_scrolling() {
     page.go("");
     page.until_title("Hindsight");
     page.until_text(&test("demo"), "testnet3");
-    page.until_text(&test("network"), "testnet3 · demo");
+    page.until_text(&format!("{} [aria-current]", test("chains")), "testnet3");
     page.until_there(&test("block-row"));
     assert_eq!(heights(&page)[0], TIP);
     let tip = server.facts(TIP);

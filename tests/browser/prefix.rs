@@ -39,6 +39,21 @@ fn everything_works_below_a_prefix() {
     page.until_path("");
     page.assert_quiet();
 
+    // The other chain of the demo is served from further down, and leads back.
+    let other = format!("{} a:not([aria-current])", test("chains"));
+    page.until_text(&other, "Showcase");
+    page.click(&other);
+    page.until_path("showcase/");
+    page.until_text(&test("demo"), "Bitcoin Core's own code checked and wrote every block");
+    page.click(&test("block-row"));
+    page.until_text(&test("verdict"), "checks passed");
+    page.reload();
+    page.until_text(&test("verdict"), "checks passed");
+    page.click(&other);
+    page.until_path("");
+    page.until_text(&test("demo"), "testnet3");
+    page.assert_quiet();
+
     let outside: Vec<String> = proxy.log().into_iter().filter(|target| !target.starts_with(PREFIX)).collect();
     assert_eq!(outside, Vec::<String>::new());
     // The worker starts from the same file as the page, and the payload came through.

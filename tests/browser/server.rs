@@ -22,14 +22,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// `hindsight demo`
+    /// `hindsight demo --chain testnet3`
     pub fn demo() -> Self {
         Self::demo_at("127.0.0.1:0")
     }
 
     /// The demo on a port that was its own before.
     pub fn demo_at(listen: &str) -> Self {
-        Self::start(|command, _| command.arg("demo"), listen, None)
+        Self::start(|command, _| command.args(["demo", "--chain", "testnet3"]), listen, None)
     }
 
     /// Real mainnet blocks, where they are on this machine.

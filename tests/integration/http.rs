@@ -239,7 +239,7 @@ fn lists_and_status_tell_what_the_kernel_tells() {
         assert_eq!(block.confirmations, tip - block.height.unwrap().0 + 1);
     }
     let status: Status = server.status();
-    assert_eq!((status.network.as_str(), status.magic.as_str(), status.demo), ("regtest", "fabfb5da", false));
+    assert_eq!((status.network.as_str(), status.magic.as_str(), status.demo), ("regtest", "fabfb5da", None));
     assert_eq!((status.payload_version, status.index_version), (1, hindsight::index::SCHEMA_VERSION));
     assert_eq!(status.version, "0.1.0");
     assert_eq!(status.tip.unwrap().hash.to_string(), hash);

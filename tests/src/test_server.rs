@@ -67,9 +67,9 @@ impl Setup {
             },
             index_dir: self.index_dir.unwrap_or_else(|| own_index.path().to_owned()),
             cache_bytes: self.cache_bytes,
-            demo: false,
+            demo: None,
         })?;
-        let state = AppState { explorer: app.explorer.clone(), access: Arc::new(self.access) };
+        let state = AppState { explorer: app.explorer.clone(), access: Arc::new(self.access), chains: Arc::default() };
         let (address, stop, thread) = serve_in_thread(state, self.limits);
         Ok(TestServer { address, app: Some(app), stop: Some(stop), thread: Some(thread), _own_index: own_index })
     }

@@ -27,7 +27,7 @@ Usage: cargo xtask COMMAND
   dist                    the release binary with licence and README, as an archive
   setup                   only install what is missing
 
-Tools are kept in $HINDSIGHT_CACHE, else in the user's cache folder; each is built once.
+Tools are kept in $HINDSIGHT_TOOLS, else in the user's cache folder; each is built once.
 HINDSIGHT_WASM=rustup or debian forces one of the two ways to build for wasm32.";
 
 fn main() {

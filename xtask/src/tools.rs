@@ -109,13 +109,13 @@ fn says_version(program: &Path, version: &str) -> bool {
 /// The folder for what outlives a checkout.
 pub fn cache() -> Result<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(folder) = set("HINDSIGHT_CACHE") {
+    if let Some(folder) = set("HINDSIGHT_TOOLS") {
         return Ok(root().join(folder));
     }
     if let Some(folder) = set("XDG_CACHE_HOME") {
         return Ok(folder.join("hindsight"));
     }
-    let home = set("HOME").context("set HINDSIGHT_CACHE: there is no HOME to keep tools in")?;
+    let home = set("HOME").context("set HINDSIGHT_TOOLS: there is no HOME to keep tools in")?;
     Ok(home.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" }).join("hindsight"))
 }
 

@@ -24,7 +24,7 @@ struct Directory {
 impl Directory {
     fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
-        let datadir = crate::demo::unpack(temp.path()).unwrap();
+        let datadir = crate::demo::DemoChain::Testnet3.unpack(temp.path()).unwrap();
         let options = DatadirOptions { datadir, ..DatadirOptions::default() };
         let files = CoreFiles::open(Datadir::open(&options).unwrap()).unwrap();
         let walked = files.walk(0, None).unwrap();

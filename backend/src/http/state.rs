@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hindsight_shared::api::ServedChain;
 use hindsight_shared::stats::core::UtxoOverhead;
 
 use crate::query::{Explorer, QueryError};
@@ -24,6 +25,8 @@ pub struct AppState {
     pub explorer: Arc<Explorer>,
     /// Who may ask.
     pub access: Arc<Access>,
+    /// The chains that readers can switch between, as `several` knows them; none where this is the only one.
+    pub chains: Arc<[ServedChain]>,
 }
 
 impl AppState {

@@ -4,12 +4,14 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+use hindsight_shared::api::Status;
+
 use super::blocks::fresh;
 use super::state::AppState;
 
 /// `GET /api/v1/status`
 pub async fn status(State(state): State<AppState>) -> Response {
-    fresh(state.explorer.status())
+    fresh(Status { chains: state.chains.to_vec(), ..state.explorer.status() })
 }
 
 /// `GET /healthz`: 200 while the blocks directory can be read and is followed, for whoever restarts services.

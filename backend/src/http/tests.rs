@@ -7,10 +7,11 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use hindsight_shared::Height;
+use hindsight_shared::api::Status;
 use tempfile::TempDir;
 use tower::ServiceExt;
 
-use super::{Access, AppState, router};
+use super::{Access, AppState, Named, router, several};
 use crate::app::{App, Options};
 use crate::source::DatadirOptions;
 
@@ -40,10 +41,14 @@ impl Answer {
 impl Explorer {
     fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let datadir = DatadirOptions { datadir: crate::demo::unpack(dir.path()).unwrap(), ..DatadirOptions::default() };
+        let datadir = DatadirOptions {
+            datadir: crate::demo::DemoChain::Testnet3.unpack(dir.path()).unwrap(),
+            ..DatadirOptions::default()
+        };
         let index_dir = dir.path().join("index");
-        let app = App::open(&Options { datadir, index_dir, cache_bytes: 8 << 20, demo: true }).unwrap();
-        let state = AppState { explorer: app.explorer.clone(), access: Arc::new(Access::default()) };
+        let app = App::open(&Options { datadir, index_dir, cache_bytes: 8 << 20, demo: None }).unwrap();
+        let state =
+            AppState { explorer: app.explorer.clone(), access: Arc::new(Access::default()), chains: Arc::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let end = Instant::now() + Duration::from_secs(60);
         while !app.explorer.status().progress.complete {
@@ -204,4 +209,33 @@ fn health_ends_with_the_thread_that_follows() {
     let health = explorer.get("/healthz");
     assert_eq!(health.status.as_u16(), 503, "{}", health.text());
     assert!(explorer.get("/api/v1/status").text().contains("started again"));
+}
+
+#[test]
+fn several_chains_are_served_below_their_names() {
+    let mut explorer = Explorer::start();
+    let state = AppState {
+        explorer: explorer.app.as_ref().unwrap().explorer.clone(),
+        access: Arc::new(Access::default()),
+        chains: Arc::default(),
+    };
+    let named = |name, title| Named { name, title, state: state.clone() };
+    explorer.router = several(&[named("one", "One"), named("two", "Two"), named("three", "Three")]);
+    for (root, paths) in
+        [("/", ["./", "two/", "three/"]), ("/two/", ["../", "./", "../three/"]), ("/three/", ["../", "../two/", "./"])]
+    {
+        let status: Status = serde_json::from_slice(&explorer.get(&format!("{root}api/v1/status")).body).unwrap();
+        let chains: Vec<(&str, &str)> = status.chains.iter().map(|c| (c.title.as_str(), c.path.as_str())).collect();
+        assert_eq!(chains, ["One", "Two", "Three"].into_iter().zip(paths).collect::<Vec<_>>());
+        for path in ["api/v1/tip", "api/v1/block/100/payload", "rest/blockhashbyheight/100.hex", "healthz"] {
+            let (here, first) = (explorer.get(&format!("{root}{path}")), explorer.get(&format!("/{path}")));
+            assert_eq!((here.status.as_u16(), &here.body), (200, &first.body), "{root}{path}");
+        }
+        explorer.is_refused("GET", &format!("{root}api/v1/nothing"), 404);
+        explorer.is_refused("POST", &format!("{root}block/5"), 405);
+        explorer.is_refused("GET", &format!("{root}nothing.js"), 404);
+    }
+    let moved = explorer.get("/two");
+    assert_eq!((moved.status.as_u16(), moved.header("location")), (308, "two/"));
+    explorer.is_refused("GET", "/one.js", 404);
 }

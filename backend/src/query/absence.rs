@@ -110,7 +110,10 @@ mod tests {
     /// block 500 in both.
     fn bodies(connected: &[u32], files: Files) -> (Bodies, Vec<Node>) {
         let dir = tempfile::tempdir().unwrap();
-        let datadir = DatadirOptions { datadir: crate::demo::unpack(dir.path()).unwrap(), ..Default::default() };
+        let datadir = DatadirOptions {
+            datadir: crate::demo::DemoChain::Testnet3.unpack(dir.path()).unwrap(),
+            ..Default::default()
+        };
         let demo = Arc::new(CoreFiles::open(Datadir::open(&datadir).unwrap()).unwrap());
         let records = demo.walk(0, None).unwrap().records;
         let chain = Arc::new(RwLock::new(Chain::new(Network::Testnet)));

@@ -17,8 +17,8 @@ pub struct About {
     pub magic: Magic,
     /// Where the blocks come from, in words.
     pub source: String,
-    /// Whether this is the demo chain.
-    pub demo: bool,
+    /// What the demo chain is, if it is one.
+    pub demo: Option<String>,
     /// Held by the thread that follows the source, as long as it runs.
     pub follower: Weak<()>,
 }
@@ -36,7 +36,8 @@ impl Explorer {
             network: chain.network().chain_name().to_owned(),
             magic: self.about.magic.to_string(),
             source: self.about.source.clone(),
-            demo: self.about.demo,
+            demo: self.about.demo.clone(),
+            chains: Vec::new(),
             tip: chain.tip().map(|tip| facts(&chain, tip)),
             tied_with: chain.best().tied(),
             ranges: ranges.collect(),

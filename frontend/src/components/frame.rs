@@ -1,10 +1,12 @@
 //! What stands around every page: name, network, search, switches, and what is wrong with the server.
 
+use hindsight_shared::api::ServedChain;
 use leptos::prelude::*;
 
 use super::search_box::{SEARCH_ID, SearchBox};
 use super::switches::{ThemeSwitch, UnitSwitch};
 use crate::chain::Chain;
+use crate::route::HOME;
 
 /// The head of every page.
 #[component]
@@ -14,21 +16,21 @@ pub fn Head(
 ) -> impl IntoView {
     let chain = expect_context::<Chain>();
     let network = move || chain.status.with(|status| status.as_ref().map(|status| network_name(&status.network)));
-    let demo = move || chain.status.with(|status| status.as_ref().is_some_and(|status| status.demo));
+    let chains = Memo::new(move |_| chain.status.with(|status| status.as_ref().map(|status| status.chains.clone())));
     view! {
         <a class="skip" href="#main" on:click=|_| crate::browser::focus("main")>
             "To the content"
         </a>
         <header class="head">
             <div class="inner">
-                <a class="name" href=crate::route::HOME title="Newest blocks (h)">
+                <a class="name" href=HOME title="Newest blocks (h)">
                     <Mark />
                     <span>"Hindsight"</span>
                 </a>
                 <span class="network" data-test="network">
                     {network}
-                    {move || demo().then_some(" · demo")}
                 </span>
+                {move || chains.get().map(|chains| view! { <ChainSwitch chains /> })}
                 <SearchBox search id=SEARCH_ID what="Block height, hash or date" key="s" />
                 <div class="switches">
                     <UnitSwitch />
@@ -49,6 +51,25 @@ pub fn Head(
                 })
         }}
     }
+}
+
+/// Links to the chains of a server that has several.
+#[component]
+fn ChainSwitch(
+    /// All of them.
+    chains: Vec<ServedChain>,
+) -> impl IntoView {
+    let links = |chains: Vec<ServedChain>| {
+        chains
+            .into_iter()
+            .map(|ServedChain { title, path }| {
+                let current = (path == HOME).then_some("true");
+                view! { <a href=path rel="external" aria-current=current>{title}</a> }
+            })
+            .collect_view()
+    };
+    (chains.len() > 1)
+        .then(|| view! { <nav class="chains" aria-label="Chains" data-test="chains">{links(chains)}</nav> })
 }
 
 /// The name that people use for a network that Core's RPC names in its own way.

@@ -94,8 +94,8 @@ fn range_text(range: HeightRange) -> String {
 /// What is wrong, and the demo's own notice.
 #[component]
 pub fn Notices(
-    /// Whether this is the demo chain.
-    demo: bool,
+    /// What the demo chain is, if it is one.
+    demo: Option<String>,
     /// What the server warns of.
     warnings: Vec<String>,
 ) -> impl IntoView {
@@ -103,10 +103,10 @@ pub fn Notices(
         view! { <Notice tone=Tone::Warning title="The server warns" name="warning"><p>{warning}</p></Notice> }
     });
     view! {
-        {demo.then(|| view! {
-            <Notice tone=Tone::Note title="This is the demo chain" name="demo">
+        {demo.map(|about| view! {
+            <Notice tone=Tone::Note title="This is a demo chain" name="demo">
                 <p>
-                    "The first 2,017 blocks of testnet3, real ones, as Bitcoin Core wrote them. To see your own node's blocks, start "
+                    {about} " To see your own node's blocks, start "
                     <code>"hindsight serve"</code> ", with " <code>"--datadir DIR"</code>
                     " where the node is not in its usual place. It only reads, next to the running node, and needs no RPC and no index of the node's."
                 </p>

@@ -84,7 +84,7 @@ pub fn HomePage() -> impl IntoView {
     let notices = Memo::new(move |_| {
         chain
             .status
-            .with(|status| status.as_ref().map(|status| (status.demo, status.warnings.clone())))
+            .with(|status| status.as_ref().map(|status| (status.demo.clone(), status.warnings.clone())))
             .unwrap_or_default()
     });
     let link = |hash: Option<bitcoin::BlockHash>| hash.map(|hash| Page::block(hash).href());

@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     tar::Archive::new(ruzstd::decoding::StreamingDecoder::new(fixture)?).unpack(dir.path())?;
     let seeds = Seeds { dir: root.join("seeds") };
     chain(&seeds, "regtest", &dir.path().join("regtest-kernel-206"))?;
-    chain(&seeds, "testnet3", &hindsight::demo::unpack(dir.path())?)?;
+    chain(&seeds, "testnet3", &hindsight::demo::DemoChain::Testnet3.unpack(dir.path())?)?;
     for (name, text) in [
         ("height", "840,000"),
         ("hash", "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f"),

@@ -41,7 +41,7 @@ impl Server {
             assert!(Instant::now() < end, "the demo chain was not read in time");
             std::thread::sleep(Duration::from_millis(20));
         }
-        let state = AppState { explorer: app.explorer.clone(), access: Arc::new(Access::default()) };
+        let state = AppState { explorer: app.explorer.clone(), access: Arc::new(Access::default()), chains: Arc::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         Self { router: router(state), runtime, _app: app }
     }
@@ -64,7 +64,7 @@ impl Server {
 fn datadir() -> PathBuf {
     let kept = std::env::temp_dir().join("hindsight-fuzz-demo");
     let dir = tempfile::tempdir_in(std::env::temp_dir()).expect("a place for files");
-    let unpacked = hindsight::demo::unpack(dir.path()).expect("room for files");
+    let unpacked = hindsight::demo::DemoChain::Testnet3.unpack(dir.path()).expect("room for files");
     if std::fs::rename(unpacked, &kept).is_err() {
         assert!(kept.join("blocks").is_dir(), "an earlier run has left it");
     }
