@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 /// Above this CI is too slow to be useful.
 const TOO_LONG: Duration = Duration::from_secs(45 * 60);
 
+/// Rounds of changes to the fuzz corpora in the long trials; one is what CI runs.
+const LONG_FUZZ: u32 = 100;
+
 type Step = (&'static str, &'static str, fn() -> Result<()>);
 
 const STEPS: &[Step] = &[
@@ -62,11 +65,12 @@ fn sum_up(done: &[(&str, &str, Duration, bool)]) {
 
 /// Runs the long trials, or a share of them such as `1/20`.
 pub fn torture(share: &str) -> Result<()> {
-    let good = share.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
-    if !good.is_some_and(|(part, of): (u32, u32)| 0 < part && part <= of) {
+    let fraction = share.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+    let Some((part, of)) = fraction.filter(|&(part, of): &(u32, u32)| 0 < part && part <= of) else {
         bail!("--share wants a fraction such as 1/20, not `{share}`");
-    }
-    step("long trials", || trials(share))
+    };
+    step("long trials", || trials(share))?;
+    step("fuzz corpora, many times over", || fuzz_rounds(LONG_FUZZ * part / of))
 }
 
 /// Runs the benches.
@@ -179,13 +183,18 @@ fn bench_smoke() -> Result<()> {
 }
 
 fn fuzz() -> Result<()> {
+    fuzz_rounds(1)
+}
+
+fn fuzz_rounds(rounds: u32) -> Result<()> {
     // Outside the workspace, because fuzzing itself needs another compiler; its corpora are plain tests.
     let manifest = root().join("tests/fuzz/Cargo.toml");
     if !manifest.exists() {
         return nothing("no fuzz targets");
     }
     let mut command = cargo(["test", "--manifest-path"]);
-    run(command.arg(manifest).env("CARGO_TARGET_DIR", target_dir().join("fuzz")))
+    let target = target_dir().join("fuzz");
+    run(command.arg(manifest).env("CARGO_TARGET_DIR", target).env("HINDSIGHT_FUZZ_ROUNDS", rounds.max(1).to_string()))
 }
 
 fn trials(share: &str) -> Result<()> {
