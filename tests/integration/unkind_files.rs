@@ -11,7 +11,7 @@ use hindsight_tests::core_files::Records;
 use hindsight_tests::fixtures;
 use hindsight_tests::process::serve_command;
 use hindsight_tests::rng::Rng;
-use hindsight_tests::unkind::{Count, cut_at_the_end, ends, random};
+use hindsight_tests::unkind::{Count, cut_at_the_end, ends, lead_over_the_next, random};
 
 #[test]
 fn a_share_of_them() {
@@ -88,4 +88,17 @@ fn without_rights(command: &Command) -> Option<Command> {
         command_without.arg(command.get_program()).args(command.get_args());
         command_without
     })
+}
+
+/// One bit of a record's size leads over the next record exactly to the one after it: nothing but the body tells.
+#[test]
+fn a_size_that_leads_over_another_record() {
+    let source = Records::read(&fixtures::regtest().blocks_dir(), Network::Regtest);
+    let mut count = Count::default();
+    for kind in ["blk", "rev"] {
+        for at in (1..204).step_by(25) {
+            lead_over_the_next(&source, Network::Regtest, (kind, at), &mut count);
+        }
+    }
+    println!("{count:?}");
 }

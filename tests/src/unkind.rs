@@ -62,6 +62,29 @@ pub fn cut_at_the_end(source: &Records, network: Network, kind: &'static str, en
     check(&directory, &records, Some(hit), count);
 }
 
+/// A directory with one bit flipped in the size of one record, which then ends where the one after the next begins: what
+/// is no record fills the gap behind the next.
+pub fn lead_over_the_next(source: &Records, network: Network, (kind, at): (&'static str, usize), count: &mut Count) {
+    let directory = Directory::new(network);
+    let blocks: Vec<Vec<u8>> = source.blocks.iter().map(|record| record.payload.clone()).collect();
+    directory.write_pair(0, &blocks, source);
+    let (all, extra) = if kind == "blk" { (&source.blocks, 0) } else { (&source.undos, 32) };
+    let (size, next) = (all[at].payload.len() - extra, all[at + 1].payload.len() + 8);
+    let bit = (0..).find(|bit| 1 << bit >= next && size & (1 << bit) == 0).unwrap();
+    let mut pieces: Vec<Piece> = if kind == "blk" {
+        blocks.into_iter().map(Piece::Block).collect()
+    } else {
+        all.iter().map(undo_piece).collect()
+    };
+    pieces.insert(at + 2, Piece::Bytes(vec![0x55; (1 << bit) - next]));
+    directory.write(kind, 0, &pieces);
+    let records = Records { blocks: found(&directory, "blk", source), undos: found(&directory, "rev", source) };
+    let record = if kind == "blk" { &records.blocks[at] } else { &records.undos[at] };
+    let offset = record.offset - 4 + bit / 8;
+    flip(&directory.path(kind, 0), offset, 1 << (bit % 8));
+    check(&directory, &records, Some((kind, 0, offset, offset + 1)), count);
+}
+
 /// How many bytes the last two records of a kind have, framing included.
 pub fn ends(source: &Records, kind: &str) -> usize {
     let all = if kind == "blk" { &source.blocks } else { &source.undos };

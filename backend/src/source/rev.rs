@@ -1,7 +1,7 @@
 //! Reads one `rev*.dat` from end to end and hands each undo record to the pairing.
 //!
-//! Records are hopped over by their size. Where one fits no block and does not end at another record, its size is not to
-//! be trusted either: the next magic is searched for. That happens where a file was damaged, and after a reindex, which
+//! Records are hopped over by their size. Where one fits no block, and does not end at another record or holds a magic, its
+//! size is not to be trusted either: the next magic is searched for. That happens where a file was damaged, and after a reindex, which
 //! overwrites undo files from their start and leaves what was there before behind the new end.
 
 use std::path::Path;
@@ -119,7 +119,7 @@ impl RevFile<'_> {
         loop {
             if let Some(framed) = self.framed(pos, hopped)? {
                 let fits = self.give(framed)?;
-                let lands = fits || self.lands(framed.end())?;
+                let lands = fits || !self.hides_another(framed)? && self.lands(framed.end())?;
                 if !fits && (lands || hopped) && !self.is_unfinished(framed)? {
                     self.leave(framed)?;
                 }
@@ -177,6 +177,12 @@ impl RevFile<'_> {
     /// Whether another record seems to start at `pos`.
     fn lands(&mut self, pos: u64) -> Result<bool, SourceError> {
         Ok(self.reader.peek(pos, 4)? == self.rules.magic().needle())
+    }
+
+    /// Whether another record may lie in one that fits no block: a damaged size leads over it.
+    fn hides_another(&mut self, framed: Framed) -> Result<bool, SourceError> {
+        let bytes = self.reader.peek(framed.position.offset.into(), framed.len())?;
+        Ok(self.rules.magic().find(bytes).is_some())
     }
 
     /// Whether the checksum, which Core writes last, is not there yet.

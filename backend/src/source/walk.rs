@@ -13,7 +13,7 @@ use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
 use bitcoin::p2p::Magic;
 use bitcoin::{Block, BlockHash, Network, Target};
-use hindsight_shared::block::header;
+use hindsight_shared::block::{BlockView, header};
 use hindsight_shared::bytes::Reader;
 use hindsight_shared::network::bip34_height;
 use memchr::memmem::Finder;
@@ -104,6 +104,11 @@ impl BlockRecord {
         u64::from(self.position.offset - FRAMING)
     }
 
+    /// Where another record may begin at the earliest.
+    fn inside(&self) -> u64 {
+        self.start() + u64::from(FRAMING + HEADER)
+    }
+
     /// Where the next record is expected.
     fn end(&self) -> u64 {
         u64::from(self.position.offset) + u64::from(self.size)
@@ -188,12 +193,29 @@ impl<'a> Walk<'a> {
 
     fn next(&mut self) -> Result<Option<BlockRecord>, SourceError> {
         let small = self.last.is_some_and(|last| last.size < SMALL_RECORD);
+        if let Some(last) = self.last.filter(|_| small)
+            && self.hides_another(&last)?
+        {
+            return self.search(last.inside());
+        }
         let ahead = if small { WINDOW } else { RECORD_HEAD };
         let record = match self.last.map(|last| last.found) {
             Some(Found::Search) => self.hop_on(ahead)?,
             Some(Found::Hop) | None => self.look(self.end(), Found::Hop, ahead)?,
         };
-        if record.is_some() { Ok(record) } else { self.search() }
+        if record.is_some() {
+            return Ok(record);
+        }
+        let start = self.search_start()?;
+        let record = self.search(start)?;
+        if record.is_some() { Ok(self.come_meanwhile()?.or(record)) } else { Ok(None) }
+    }
+
+    /// Whether a record holds more than its block: a damaged size may lead over the next record exactly to the one after
+    /// it. Bodies of large records are not read here, so among those it shows when the block is read.
+    fn hides_another(&mut self, record: &BlockRecord) -> Result<bool, SourceError> {
+        let body = self.reader.peek(record.position.offset.into(), to_usize(record.size.into()))?;
+        Ok(self.rules.magic.find(body).is_some() && BlockView::parse(body).is_err())
     }
 
     /// The record behind one that was searched for. That may be a fake, and its hop lead anywhere: until there is a
@@ -216,13 +238,12 @@ impl<'a> Walk<'a> {
         Ok(record.filter(|r| r.end() <= self.reader.len()))
     }
 
-    /// The next record behind bytes that are none.
-    fn search(&mut self) -> Result<Option<BlockRecord>, SourceError> {
-        let mut pos = self.search_start()?;
+    /// The next record at `pos` or behind it.
+    fn search(&mut self, mut pos: u64) -> Result<Option<BlockRecord>, SourceError> {
         while let Some(at) = self.reader.find(&self.rules.magic, pos)? {
             let record = self.look(at, Found::Search, SEARCH_CHUNK)?;
             if record.is_some() {
-                return Ok(self.come_meanwhile()?.or(record));
+                return Ok(record);
             }
             pos = at + 1;
         }
@@ -241,7 +262,7 @@ impl<'a> Walk<'a> {
     /// size may be damaged, or the record an inscribed one: then what its hop went over is searched too.
     fn search_start(&mut self) -> Result<u64, SourceError> {
         let Some(last) = self.last else { return Ok(1) };
-        let inside = last.start() + u64::from(FRAMING + HEADER);
+        let inside = last.inside();
         if last.found == Found::Search {
             return Ok(inside);
         }
