@@ -48,18 +48,18 @@ fn write(directory: &Directory, number: u32, blocks: &[Vec<u8>], records: &Recor
     directory.write("rev", number, &littered(undos, rng));
 }
 
-/// Now and then something between two records, as bugs and power losses left it.
+/// Now and then something behind a record, as bugs and power losses left it; in front it would say another network.
 fn littered(pieces: Vec<Piece>, rng: &mut Rng) -> Vec<Piece> {
     let mut out = Vec::new();
     for piece in pieces {
+        out.push(piece.clone());
         match rng.below(60) {
             0 => out.push(Piece::Zeros(1 + rng.below(5000))),
             1 => out.push(Piece::Bytes((0..rng.below(3000)).map(|_| rng.number() as u8).collect())),
             2 => out.push(Piece::Bytes(Network::Testnet.magic().to_bytes().to_vec())),
-            3 => out.push(piece.clone()),
+            3 => out.push(piece),
             _ => {}
         }
-        out.push(piece);
     }
     out
 }

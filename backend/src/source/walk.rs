@@ -272,8 +272,8 @@ impl<'a> Walk<'a> {
         Ok(if plain { last.end() + 1 } else { inside })
     }
 
-    /// Whether the last record's body is all there. Core preallocates, so a record that is being written lies within
-    /// the file, header first and the rest still zero; no other record follows it.
+    /// Whether the last record's body is all there, damaged or not. Core preallocates, so a record that is being written
+    /// lies within the file, header first and the rest still zero; no other record follows it.
     fn last_is_complete(&mut self) -> Result<bool, SourceError> {
         let Some(last) = self.last else { return Ok(true) };
         if last.end() == self.reader.len() {
@@ -281,6 +281,14 @@ impl<'a> Walk<'a> {
         }
         let size = to_usize(last.size.into());
         let bytes = self.reader.read(last.position.offset.into(), size, size)?;
-        Ok(deserialize::<Block>(bytes).is_ok_and(|b| b.check_merkle_root() && b.check_witness_commitment()))
+        let is_whole = |block: Block| block.check_merkle_root() && block.check_witness_commitment();
+        if deserialize::<Block>(bytes).is_ok_and(is_whole) {
+            return Ok(true);
+        }
+        // Written from front to back: what ends in a byte that was written is complete, if damaged. Lock times end in
+        // zeros, so without a key this cannot be told.
+        let tail = last.end().saturating_sub(1);
+        let byte = self.reader.peek(tail, 1)?.to_vec();
+        Ok(!self.reader.is_unwritten(tail, &byte))
     }
 }
