@@ -180,7 +180,8 @@ fn input(previous_output: OutPoint, script_sig: ScriptBuf) -> TxIn {
     TxIn { previous_output, script_sig, sequence: Sequence::MAX, witness: Witness::new() }
 }
 
-fn commit_to_witnesses(block: &mut Block) {
+/// Commits to the witnesses of a block in its coinbase's last output (BIP141).
+pub fn commit_to_witnesses(block: &mut Block) {
     block.txdata[0].input[0].witness = Witness::from_slice(&[[0; 32]]);
     let root = block.witness_root().unwrap();
     let commitment = Block::compute_witness_commitment(&root, &[0; 32]);

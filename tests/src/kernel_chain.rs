@@ -1,6 +1,7 @@
 //! A node's directory written by Bitcoin Core's own kernel, which validates every block it is given: the judge of tips,
 //! heights and spent outputs.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -39,16 +40,26 @@ pub struct KernelChain {
 impl KernelChain {
     /// An empty directory of regtest, with a random obfuscation key as any new node makes one.
     pub fn new() -> Result<Self> {
-        Self::of(Network::Regtest, ContextBuilder::new().chain_type(ChainType::Regtest))
+        Self::of(Network::Regtest, ContextBuilder::new().chain_type(ChainType::Regtest), None)
+    }
+
+    /// An empty directory of regtest whose files are as `-blocksxor=0` leaves them.
+    pub fn plain() -> Result<Self> {
+        Self::of(Network::Regtest, ContextBuilder::new().chain_type(ChainType::Regtest), Some([0; 8]))
     }
 
     /// An empty directory of the signet with this challenge.
     pub fn signet(challenge: &Script) -> Result<Self> {
-        Self::of(Network::Signet, ContextBuilder::new().signet(challenge.as_bytes()))
+        Self::of(Network::Signet, ContextBuilder::new().signet(challenge.as_bytes()), None)
     }
 
-    fn of(network: Network, context: ContextBuilder) -> Result<Self> {
+    fn of(network: Network, context: ContextBuilder, key: Option<[u8; 8]>) -> Result<Self> {
         let dir = tempfile::tempdir()?;
+        if let Some(key) = key {
+            // A key that is there is the one that Core takes.
+            fs::create_dir(dir.path().join("blocks"))?;
+            fs::write(dir.path().join("blocks/xor.dat"), key)?;
+        }
         // The log is the process's, and can be turned off once.
         QUIET.call_once(disable_logging);
         let mut chain = Self { network, chainman: None, context: context.build()?, dir };

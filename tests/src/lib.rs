@@ -27,6 +27,7 @@ pub mod recording;
 pub mod replay;
 pub mod rng;
 pub mod scenes;
+pub mod showcase;
 pub mod signet;
 pub mod stats_compare;
 pub mod stats_judge;

@@ -11,10 +11,10 @@ use bitcoin::opcodes::all::{
     OP_CHECKMULTISIG, OP_CHECKSIG, OP_DROP, OP_ENDIF, OP_IF, OP_PUSHBYTES_0, OP_PUSHNUM_1, OP_PUSHNUM_2, OP_PUSHNUM_3,
 };
 use bitcoin::script::{Builder, PushBytesBuf};
-use bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1, SecretKey};
+use bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1, SecretKey, XOnlyPublicKey};
 use bitcoin::sighash::{Annex, EcdsaSighashType, Prevouts, SighashCache, TapSighashType};
-use bitcoin::taproot::{LeafVersion, TaprootBuilder, TaprootSpendInfo};
-use bitcoin::{CompressedPublicKey, ScriptBuf, TapLeafHash, Transaction, TxOut, Witness};
+use bitcoin::taproot::{LeafVersion, TaprootBuilder};
+use bitcoin::{CompressedPublicKey, Script, ScriptBuf, TapLeafHash, Transaction, TxOut, Witness};
 
 /// One kind of script.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -92,22 +92,26 @@ impl Lock {
         Self::TrScriptAnnex,
     ];
 
-    /// The scriptPubKey.
+    /// The scriptPubKey, of the key that all tests share.
     pub fn script(self) -> ScriptBuf {
-        let keys = &*KEYS;
+        self.script_of(&KEY)
+    }
+
+    /// The scriptPubKey of a key.
+    pub fn script_of(self, key: &Key) -> ScriptBuf {
         match self {
-            Self::Pk => pay_to(&keys.public.serialize()),
-            Self::PkUncompressed => pay_to(&keys.public.serialize_uncompressed()),
-            Self::PkHybrid => pay_to(&hybrid(&keys.public)),
-            Self::Pkh => ScriptBuf::new_p2pkh(&CompressedPublicKey(keys.public).pubkey_hash()),
+            Self::Pk => pay_to(&key.public.serialize()),
+            Self::PkUncompressed => pay_to(&key.public.serialize_uncompressed()),
+            Self::PkHybrid => pay_to(&hybrid(&key.public)),
+            Self::Pkh => ScriptBuf::new_p2pkh(&CompressedPublicKey(key.public).pubkey_hash()),
             Self::ShTrue => anyone().to_p2sh(),
-            Self::ShMultisig => multisig().to_p2sh(),
-            Self::ShWpkh => witness_key_hash().to_p2sh(),
-            Self::Wpkh => witness_key_hash(),
+            Self::ShMultisig => key.multisig().to_p2sh(),
+            Self::ShWpkh => key.witness_key_hash().to_p2sh(),
+            Self::Wpkh => key.witness_key_hash(),
             Self::WshTrue => anyone().to_p2wsh(),
-            Self::TrKey | Self::TrKeyAnnex => ScriptBuf::new_p2tr(&keys.secp, keys.pair.x_only_public_key().0, None),
-            Self::TrScript => ScriptBuf::new_p2tr_tweaked(keys.tree.output_key()),
-            Self::Multisig => multisig(),
+            Self::TrKey | Self::TrKeyAnnex => ScriptBuf::new_p2tr(&SECP, key.x_only(), None),
+            Self::TrScript => key.tapscript(anyone()).0,
+            Self::Multisig => key.multisig(),
             Self::True => anyone(),
             Self::Long => long(),
             Self::Empty => ScriptBuf::new(),
@@ -116,34 +120,38 @@ impl Lock {
             Self::ShWshSigops => sigops().to_p2wsh().to_p2sh(),
             Self::Anchor => ScriptBuf::from_bytes(vec![0x51, 2, 0x4e, 0x73]),
             Self::WitnessUnknown => ScriptBuf::from_bytes(vec![0x60, 2, 0x75, 0x1e]),
-            Self::TrScriptAnnex => tapscript(signed_leaf()).0,
+            Self::TrScriptAnnex => key.tapscript(key.signed_leaf()).0,
         }
     }
 
-    /// Unlocks one input, where `spent` are the outputs of all of them.
+    /// Unlocks one input with the key that all tests share, where `spent` are the outputs of all inputs.
     pub fn unlock(self, tx: &mut Transaction, index: usize, spent: &[TxOut]) {
+        self.unlock_with(&KEY, tx, index, spent);
+    }
+
+    /// Unlocks one input with a key, where `spent` are the outputs of all inputs.
+    pub fn unlock_with(self, key: &Key, tx: &mut Transaction, index: usize, spent: &[TxOut]) {
         let (script_sig, witness) = match self {
-            Self::Pk | Self::PkUncompressed | Self::PkHybrid => (pushes(&[legacy(tx, index, &self.script())]), vec![]),
+            Self::Pk | Self::PkUncompressed | Self::PkHybrid => {
+                (pushes(&[key.legacy(tx, index, &self.script_of(key))]), vec![])
+            }
             Self::Pkh => {
-                let key = KEYS.public.serialize().to_vec();
-                (pushes(&[legacy(tx, index, &self.script()), key]), vec![])
+                let public = key.public.serialize().to_vec();
+                (pushes(&[key.legacy(tx, index, &self.script_of(key)), public]), vec![])
             }
             Self::ShTrue => (pushes(&[anyone().into_bytes()]), vec![]),
             Self::ShMultisig => {
-                let redeem = multisig();
-                (pushes(&[vec![], legacy(tx, index, &redeem), redeem.into_bytes()]), vec![])
+                let redeem = key.multisig();
+                (pushes(&[vec![], key.legacy(tx, index, &redeem), redeem.into_bytes()]), vec![])
             }
-            Self::ShWpkh => (pushes(&[witness_key_hash().into_bytes()]), by_witness_key(tx, index, spent)),
-            Self::Wpkh => (ScriptBuf::new(), by_witness_key(tx, index, spent)),
+            Self::ShWpkh => (pushes(&[key.witness_key_hash().into_bytes()]), key.by_witness_key(tx, index, spent)),
+            Self::Wpkh => (ScriptBuf::new(), key.by_witness_key(tx, index, spent)),
             Self::WshTrue => (ScriptBuf::new(), vec![anyone().into_bytes()]),
-            Self::TrKey => (ScriptBuf::new(), vec![by_key(tx, index, spent, None)]),
-            Self::TrKeyAnnex => (ScriptBuf::new(), vec![by_key(tx, index, spent, Some(ANNEX)), ANNEX.to_vec()]),
-            Self::TrScriptAnnex => (ScriptBuf::new(), by_signed_leaf(tx, index, spent)),
-            Self::TrScript => {
-                let control = KEYS.tree.control_block(&(anyone(), LeafVersion::TapScript)).unwrap();
-                (ScriptBuf::new(), vec![anyone().into_bytes(), control.serialize()])
-            }
-            Self::Multisig => (pushes(&[vec![], legacy(tx, index, &multisig())]), vec![]),
+            Self::TrKey => (ScriptBuf::new(), vec![key.by_key(tx, index, spent, None)]),
+            Self::TrKeyAnnex => (ScriptBuf::new(), vec![key.by_key(tx, index, spent, Some(ANNEX)), ANNEX.to_vec()]),
+            Self::TrScriptAnnex => (ScriptBuf::new(), key.by_leaf(tx, index, spent, &key.signed_leaf(), Some(ANNEX))),
+            Self::TrScript => (ScriptBuf::new(), key.tapscript(anyone()).1.to_vec()),
+            Self::Multisig => (pushes(&[vec![], key.legacy(tx, index, &key.multisig())]), vec![]),
             Self::True | Self::Long | Self::Anchor | Self::WitnessUnknown => (ScriptBuf::new(), vec![]),
             Self::Empty => (Builder::new().push_opcode(OP_PUSHNUM_1).into_script(), vec![]),
             Self::ShSigops => (pushes(&[sigops().into_bytes()]), vec![]),
@@ -155,22 +163,105 @@ impl Lock {
     }
 }
 
-struct Keys {
-    secp: Secp256k1<All>,
+static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
+
+static KEY: LazyLock<Key> = LazyLock::new(|| Key::new([7; 32]));
+
+/// Starts with 0x50 and means nothing yet (BIP341).
+const ANNEX: &[u8] = &[0x50, 0xde, 0xad];
+
+/// A secret key, and what it can sign. The same key makes the same signature of the same bytes.
+#[derive(Clone, Debug)]
+pub struct Key {
     secret: SecretKey,
-    public: PublicKey,
+    /// What the world sees of it.
+    pub public: PublicKey,
     pair: Keypair,
-    tree: TaprootSpendInfo,
 }
 
-static KEYS: LazyLock<Keys> = LazyLock::new(|| {
-    let secp = Secp256k1::new();
-    let secret = SecretKey::from_slice(&[7; 32]).unwrap();
-    let pair = Keypair::from_secret_key(&secp, &secret);
-    let leaf = TaprootBuilder::new().add_leaf(0, anyone()).unwrap();
-    let tree = leaf.finalize(&secp, pair.x_only_public_key().0).unwrap();
-    Keys { public: secret.public_key(&secp), secret, pair, tree, secp }
-});
+impl Key {
+    /// From its bytes.
+    pub fn new(secret: [u8; 32]) -> Self {
+        let secret = SecretKey::from_slice(&secret).unwrap();
+        Self { public: secret.public_key(&SECP), pair: Keypair::from_secret_key(&SECP, &secret), secret }
+    }
+
+    /// As taproot writes it.
+    pub fn x_only(&self) -> XOnlyPublicKey {
+        self.pair.x_only_public_key().0
+    }
+
+    fn multisig(&self) -> ScriptBuf {
+        let key = bitcoin::PublicKey::new(self.public);
+        let other = bitcoin::PublicKey::new_uncompressed(self.public);
+        Builder::new()
+            .push_opcode(OP_PUSHNUM_1)
+            .push_key(&key)
+            .push_key(&other)
+            .push_opcode(OP_PUSHNUM_2)
+            .push_opcode(OP_CHECKMULTISIG)
+            .into_script()
+    }
+
+    fn witness_key_hash(&self) -> ScriptBuf {
+        ScriptBuf::new_p2wpkh(&CompressedPublicKey(self.public).wpubkey_hash())
+    }
+
+    /// Signs an input as it was done before segwit, where `script` is what it is checked by.
+    pub fn legacy(&self, tx: &Transaction, index: usize, script: &Script) -> Vec<u8> {
+        let all = EcdsaSighashType::All.to_u32();
+        self.ecdsa(SighashCache::new(tx).legacy_signature_hash(index, script, all).unwrap().to_byte_array())
+    }
+
+    /// Signs an input of a version 0 script hash.
+    pub fn by_witness_script(&self, tx: &Transaction, index: usize, spent: &[TxOut], script: &Script) -> Vec<u8> {
+        let (value, all) = (spent[index].value, EcdsaSighashType::All);
+        self.ecdsa(SighashCache::new(tx).p2wsh_signature_hash(index, script, value, all).unwrap().to_byte_array())
+    }
+
+    fn by_witness_key(&self, tx: &Transaction, index: usize, spent: &[TxOut]) -> Vec<Vec<u8>> {
+        let (script, value) = (self.witness_key_hash(), spent[index].value);
+        let sighash = SighashCache::new(tx).p2wpkh_signature_hash(index, &script, value, EcdsaSighashType::All).unwrap();
+        vec![self.ecdsa(sighash.to_byte_array()), self.public.serialize().to_vec()]
+    }
+
+    fn ecdsa(&self, digest: [u8; 32]) -> Vec<u8> {
+        let signature = SECP.sign_ecdsa(&Message::from_digest(digest), &self.secret);
+        bitcoin::ecdsa::Signature::sighash_all(signature).to_vec()
+    }
+
+    /// `<key> OP_CHECKSIG`
+    pub fn signed_leaf(&self) -> ScriptBuf {
+        Builder::new().push_x_only_key(&self.x_only()).push_opcode(OP_CHECKSIG).into_script()
+    }
+
+    fn by_key(&self, tx: &Transaction, index: usize, spent: &[TxOut], annex: Option<&[u8]>) -> Vec<u8> {
+        schnorr(tx, index, spent, annex, None, &self.pair.tap_tweak(&SECP, None).to_keypair())
+    }
+
+    /// The witness that unlocks a taproot output of [`Key::tapscript`] whose script asks for a signature of this key.
+    pub fn by_leaf(
+        &self,
+        tx: &Transaction,
+        index: usize,
+        spent: &[TxOut],
+        script: &Script,
+        annex: Option<&[u8]>,
+    ) -> Vec<Vec<u8>> {
+        let leaf = TapLeafHash::from_script(script, LeafVersion::TapScript);
+        let signature = schnorr(tx, index, spent, annex, Some(leaf), &self.pair);
+        let (_, witness) = self.tapscript(script.to_owned());
+        [vec![signature], witness.to_vec(), annex.map(<[u8]>::to_vec).into_iter().collect()].concat()
+    }
+
+    /// A taproot output that a script unlocks, and the witness that does so, signatures left out.
+    pub fn tapscript(&self, leaf: ScriptBuf) -> (ScriptBuf, Witness) {
+        let tree = TaprootBuilder::new().add_leaf(0, leaf.clone()).unwrap().finalize(&SECP, self.x_only()).unwrap();
+        let control = tree.control_block(&(leaf.clone(), LeafVersion::TapScript)).unwrap();
+        let witness = Witness::from_slice(&[leaf.into_bytes(), control.serialize()]);
+        (ScriptBuf::new_p2tr_tweaked(tree.output_key()), witness)
+    }
+}
 
 fn pay_to(key: &[u8]) -> ScriptBuf {
     Builder::new().push_slice(PushBytesBuf::try_from(key.to_vec()).unwrap()).push_opcode(OP_CHECKSIG).into_script()
@@ -206,59 +297,10 @@ fn sigops() -> ScriptBuf {
         .into_script()
 }
 
-fn multisig() -> ScriptBuf {
-    let key = bitcoin::PublicKey::new(KEYS.public);
-    let other = bitcoin::PublicKey::new_uncompressed(KEYS.public);
-    Builder::new()
-        .push_opcode(OP_PUSHNUM_1)
-        .push_key(&key)
-        .push_key(&other)
-        .push_opcode(OP_PUSHNUM_2)
-        .push_opcode(OP_CHECKMULTISIG)
-        .into_script()
-}
-
-fn witness_key_hash() -> ScriptBuf {
-    ScriptBuf::new_p2wpkh(&CompressedPublicKey(KEYS.public).wpubkey_hash())
-}
-
-fn pushes(items: &[Vec<u8>]) -> ScriptBuf {
+/// A script of nothing but pushes.
+pub fn pushes(items: &[Vec<u8>]) -> ScriptBuf {
     let push = |builder: Builder, item: &Vec<u8>| builder.push_slice(PushBytesBuf::try_from(item.clone()).unwrap());
     items.iter().fold(Builder::new(), push).into_script()
-}
-
-fn legacy(tx: &Transaction, index: usize, script: &ScriptBuf) -> Vec<u8> {
-    let sighash = SighashCache::new(tx).legacy_signature_hash(index, script, EcdsaSighashType::All.to_u32()).unwrap();
-    ecdsa(sighash.to_byte_array())
-}
-
-fn ecdsa(digest: [u8; 32]) -> Vec<u8> {
-    let signature = KEYS.secp.sign_ecdsa(&Message::from_digest(digest), &KEYS.secret);
-    bitcoin::ecdsa::Signature::sighash_all(signature).to_vec()
-}
-
-fn by_witness_key(tx: &Transaction, index: usize, spent: &[TxOut]) -> Vec<Vec<u8>> {
-    let (script, value) = (witness_key_hash(), spent[index].value);
-    let sighash = SighashCache::new(tx).p2wpkh_signature_hash(index, &script, value, EcdsaSighashType::All).unwrap();
-    vec![ecdsa(sighash.to_byte_array()), KEYS.public.serialize().to_vec()]
-}
-
-/// Starts with 0x50 and means nothing yet (BIP341).
-const ANNEX: &[u8] = &[0x50, 0xde, 0xad];
-
-fn signed_leaf() -> ScriptBuf {
-    Builder::new().push_x_only_key(&KEYS.pair.x_only_public_key().0).push_opcode(OP_CHECKSIG).into_script()
-}
-
-fn by_key(tx: &Transaction, index: usize, spent: &[TxOut], annex: Option<&[u8]>) -> Vec<u8> {
-    schnorr(tx, index, spent, annex, None, &KEYS.pair.tap_tweak(&KEYS.secp, None).to_keypair())
-}
-
-fn by_signed_leaf(tx: &Transaction, index: usize, spent: &[TxOut]) -> Vec<Vec<u8>> {
-    let leaf = TapLeafHash::from_script(&signed_leaf(), LeafVersion::TapScript);
-    let signature = schnorr(tx, index, spent, Some(ANNEX), Some(leaf), &KEYS.pair);
-    let (_, witness) = tapscript(signed_leaf());
-    [vec![signature], witness.to_vec(), vec![ANNEX.to_vec()]].concat()
 }
 
 fn schnorr(
@@ -275,16 +317,12 @@ fn schnorr(
         .taproot_signature_hash(index, &Prevouts::All(spent), annex, leaf, TapSighashType::Default)
         .unwrap();
     let message = Message::from_digest(sighash.to_byte_array());
-    KEYS.secp.sign_schnorr_no_aux_rand(&message, pair).serialize().to_vec()
+    SECP.sign_schnorr_no_aux_rand(&message, pair).serialize().to_vec()
 }
 
 /// A taproot output that a script unlocks which anyone can run to its end, and the witness that does so.
 pub fn tapscript(leaf: ScriptBuf) -> (ScriptBuf, Witness) {
-    let tree = TaprootBuilder::new().add_leaf(0, leaf.clone()).unwrap();
-    let tree = tree.finalize(&KEYS.secp, KEYS.pair.x_only_public_key().0).unwrap();
-    let control = tree.control_block(&(leaf.clone(), LeafVersion::TapScript)).unwrap();
-    let witness = Witness::from_slice(&[leaf.into_bytes(), control.serialize()]);
-    (ScriptBuf::new_p2tr_tweaked(tree.output_key()), witness)
+    KEY.tapscript(leaf)
 }
 
 /// A script that no one can unlock and that carries data.
