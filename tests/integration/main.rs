@@ -21,6 +21,7 @@ mod recorded;
 mod reorg;
 mod rest;
 mod restart;
+mod showcase;
 mod stats;
 mod transactions;
 mod unkind_files;

@@ -37,7 +37,13 @@ pub fn regtest() -> Fixture {
     Fixture::unpack("regtest-kernel-206", File::open(path).unwrap())
 }
 
-/// The demo chain: testnet3, heights 0 to 2016.
+/// The demo's showcase chain: regtest, heights 0 to 640, made by [`mod@crate::showcase`].
+pub fn showcase() -> Fixture {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../backend/assets/showcase.tar.zst");
+    Fixture::unpack("showcase", File::open(path).unwrap())
+}
+
+/// The demo's real chain: testnet3, heights 0 to 2016.
 pub fn testnet3() -> Fixture {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../backend/assets/testnet3-2017.tar.zst");
     Fixture::unpack("testnet3-2017", File::open(path).unwrap())

@@ -221,7 +221,8 @@ impl Key {
 
     fn by_witness_key(&self, tx: &Transaction, index: usize, spent: &[TxOut]) -> Vec<Vec<u8>> {
         let (script, value) = (self.witness_key_hash(), spent[index].value);
-        let sighash = SighashCache::new(tx).p2wpkh_signature_hash(index, &script, value, EcdsaSighashType::All).unwrap();
+        let sighash =
+            SighashCache::new(tx).p2wpkh_signature_hash(index, &script, value, EcdsaSighashType::All).unwrap();
         vec![self.ecdsa(sighash.to_byte_array()), self.public.serialize().to_vec()]
     }
 

@@ -4,6 +4,7 @@ use bitcoin::{Amount, Block, BlockHash};
 use hindsight_tests::differential::Differential;
 use hindsight_tests::oddities;
 use hindsight_tests::scenes::{MATURITY, Scene};
+use hindsight_tests::showcase::{archive, showcase};
 
 /// A hundred blocks replaced by a hundred and one, and those by the first again, which have grown by two.
 #[test]
@@ -52,4 +53,23 @@ fn full_blocks() {
     scene.push(Vec::new(), Amount::ZERO);
     both.submit(&scene.blocks[from + 4..]);
     both.finish(from as u32);
+}
+
+/// What the program carries is what its generator makes, to the last byte. Packing takes minutes: not for a share of the
+/// trials.
+#[test]
+fn the_showcase_is_made_the_same_again() {
+    if crate::trials(20) < 20 {
+        println!("skipped: only the whole of the trials makes the showcase");
+        return;
+    }
+    let carried = concat!(env!("CARGO_MANIFEST_DIR"), "/../backend/assets/showcase.tar.zst");
+    let carried = std::fs::read(carried).unwrap();
+    let made = archive(&showcase()).unwrap();
+    assert!(
+        made == carried,
+        "{} bytes are made, {} are carried: run `cargo xtask showcase`",
+        made.len(),
+        carried.len()
+    );
 }

@@ -23,6 +23,7 @@ Usage: cargo xtask COMMAND
                           torture
   torture [--share 1/20]  the long trials, or a share of them
   bench [ARGS]            the benches (ARGS go to Criterion)
+  showcase                make the showcase chain anew: the same bytes, unless its code was changed
   web                     build the web app into dist/
   dist                    the release binary with licence and README, as an archive
   setup                   only install what is missing
@@ -47,6 +48,7 @@ fn dispatch(args: &[&str]) -> Result<()> {
         ["torture"] => test::torture("1/1"),
         ["torture", "--share", share] => test::torture(share),
         ["bench", args @ ..] => test::bench(args),
+        ["showcase"] => test::showcase(),
         ["web"] => web::build().map(drop),
         ["dist"] => run::dist(),
         ["setup"] => test::setup(),

@@ -79,6 +79,14 @@ pub fn bench(args: &[&str]) -> Result<()> {
     step("benches", || run(&mut cargo(command)))
 }
 
+/// Makes the demo's showcase chain and writes its archive.
+pub fn showcase() -> Result<()> {
+    system::require(system::KERNEL)?;
+    let archive = root().join("backend/assets/showcase.tar.zst");
+    let mut command = cargo(["run", "-p", "hindsight-tests", "--example", "showcase", "--"]);
+    step("showcase chain", || run(command.arg(archive)))
+}
+
 /// Installs all that any command needs.
 pub fn setup() -> Result<()> {
     system::require(system::KERNEL)?;

@@ -33,13 +33,10 @@ pub fn mine(rng: &mut Rng, wallet: &Wallet, task: &Task, packages: Vec<Package>)
     let txs = packages.into_iter().flat_map(|package| package.txs);
     let tag = rng.weighted(POOLS);
     let owner = payout(tag, rng);
-    let payout = TxOut {
-        value: subsidy(task.height) + Amount::from_sat(fees),
-        script_pubkey: wallet.script(&owner),
-    };
+    let payout = TxOut { value: subsidy(task.height) + Amount::from_sat(fees), script_pubkey: wallet.script(&owner) };
     let coinbase = coinbase(rng, task, tag, payout);
     // Half of them roll bits of the version (BIP320).
-    let rolled = if rng.chance(500) { (rng.below(1 << 16) as i32) << 13 } else { 0 };
+    let rolled = if rng.chance(500) { i32::from(rng.number() as u16) << 13 } else { 0 };
     let header = Header {
         version: Version::from_consensus(0x2000_0000 | rolled),
         prev_blockhash: task.parent,
@@ -69,7 +66,8 @@ fn coinbase(rng: &mut Rng, task: &Task, tag: &str, payout: TxOut) -> Transaction
     let script_sig = Builder::new()
         .push_int(task.height.into())
         .push_slice(push(&task.time.to_le_bytes()))
-        .push_slice(push(&[tag.as_bytes(), &[0], &rng.bytes(extra)].concat()))
+        // Zeros around the tag, so that no number beside it reads as a letter of it.
+        .push_slice(push(&[&[0], tag.as_bytes(), &[0], &rng.bytes(extra)].concat()))
         .into_script();
     let input = TxIn {
         previous_output: OutPoint::null(),
@@ -88,9 +86,8 @@ fn coinbase(rng: &mut Rng, task: &Task, tag: &str, payout: TxOut) -> Transaction
 }
 
 /// Quantiles of the time between two blocks, in seconds: what chance makes of ten minutes on average.
-const GAPS: &[u64] = &[
-    2, 31, 63, 98, 134, 173, 214, 258, 307, 359, 416, 479, 550, 630, 722, 832, 966, 1_138, 1_382, 1_798, 2_700,
-];
+const GAPS: &[u64] =
+    &[2, 31, 63, 98, 134, 173, 214, 258, 307, 359, 416, 479, 550, 630, 722, 832, 966, 1_138, 1_382, 1_798, 2_700];
 
 /// The times of all heights from 0 on, so that the last one is at `end`.
 pub fn times(rng: &mut Rng, tip: u32, end: u32) -> Vec<u32> {

@@ -4,17 +4,48 @@
 use crate::rng::Rng;
 
 const WHO: &[&str] = &[
-    "the clock", "an old node", "the miner", "a quiet key", "the ledger", "the lighthouse", "my neighbour", "the river",
-    "a paper boat", "the night train", "the orchard", "a borrowed coin", "the watchmaker", "a small green bird",
+    "the clock",
+    "an old node",
+    "the miner",
+    "a quiet key",
+    "the ledger",
+    "the lighthouse",
+    "my neighbour",
+    "the river",
+    "a paper boat",
+    "the night train",
+    "the orchard",
+    "a borrowed coin",
+    "the watchmaker",
+    "a small green bird",
 ];
 const DOES: &[&str] = &[
-    "counts", "remembers", "carries", "forgives", "outlives", "repeats", "follows", "keeps", "weighs", "mends",
-    "returns", "unlocks",
+    "counts",
+    "remembers",
+    "carries",
+    "forgives",
+    "outlives",
+    "repeats",
+    "follows",
+    "keeps",
+    "weighs",
+    "mends",
+    "returns",
+    "unlocks",
 ];
 const WHAT: &[&str] = &[
-    "ten minutes of rain", "the longest chain", "every spent coin", "a promise in hex", "the price of salt",
-    "what nobody said", "the seventh wave", "a letter to no one", "all the small change", "the smell of bread",
-    "a block without names", "the sum of the fees",
+    "ten minutes of rain",
+    "the longest chain",
+    "every spent coin",
+    "a promise in hex",
+    "the price of salt",
+    "what nobody said",
+    "the seventh wave",
+    "a letter to no one",
+    "all the small change",
+    "the smell of bread",
+    "a block without names",
+    "the sum of the fees",
 ];
 const WHEN: &[&str] =
     &["before the dawn", "and is not gone", "from here on", "while we look on", "until the tone", "for one alone"];
@@ -76,15 +107,15 @@ pub fn token(rng: &mut Rng) -> String {
     format!(r#"{{"p":"brc-20","op":"mint","tick":"{}","amt":"{}"}}"#, rng.of(TICKERS), rng.of(&[100, 500, 1000]))
 }
 
-/// What a coinbase calls its miner: none of these exists.
+/// What a coinbase calls its miner, and how many in a hundred do: none of these exists.
 pub const POOLS: &[(u64, &str)] = &[
-    (30, "/Example Pool/"),
-    (22, "/Sample Miners/"),
-    (14, "Mined by Placeholder"),
-    (12, "/Invented Hash Co/"),
-    (9, "/Imaginary Mining/"),
-    (6, "/Lorem Ipsum Pool/"),
-    (4, "/Demo Collective #7/"),
-    (2, "/solo: nobody in particular/"),
+    (28, "/Example Pool/"),
+    (21, "/Sample Miners/"),
+    (14, "/Placeholder/"),
+    (12, "/Inventedhash/"),
+    (9, "/Imaginary/"),
+    (7, "/Lorem Ipsum/"),
+    (5, "/Demo Pool #7/"),
+    (3, "/solo: nobody/"),
     (1, ""),
 ];

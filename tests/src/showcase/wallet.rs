@@ -34,11 +34,11 @@ pub struct Owner {
 
 /// What wallets pay to, and how many in a thousand outputs do.
 pub const EVERYDAY: &[(u64, &Kind)] = &[
-    (480, &Kind::One(Lock::Wpkh)),
-    (340, &Kind::One(Lock::TrKey)),
-    (80, &Kind::One(Lock::Pkh)),
-    (40, &Kind::One(Lock::ShWpkh)),
-    (35, &Kind::WshMultisig),
+    (560, &Kind::One(Lock::Wpkh)),
+    (235, &Kind::One(Lock::TrKey)),
+    (105, &Kind::One(Lock::Pkh)),
+    (45, &Kind::One(Lock::ShWpkh)),
+    (30, &Kind::WshMultisig),
     (15, &Kind::ShWshMultisig),
     (10, &Kind::ShMultisig),
 ];
