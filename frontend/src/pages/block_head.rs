@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bitcoin::Network;
+use bitcoin::block::Header;
 use hindsight_shared::api::{BlockFacts, HeightFrom};
 use leptos::prelude::*;
 
@@ -91,6 +93,17 @@ fn Place(facts: BlockFacts, chain: Chain) -> impl IntoView {
     .into_any()
 }
 
+/// Core's `GetDifficulty` (`src/rpc/blockchain.cpp`): against the easiest target of mainnet, whatever the network.
+fn difficulty(header: &Header) -> String {
+    match header.difficulty(Network::Bitcoin) {
+        // Only regtest and signets go below.
+        0 => js_sys::Number::from(header.target().difficulty_float())
+            .to_precision(3)
+            .map_or_else(|_| String::new(), Into::into),
+        whole => short(whole),
+    }
+}
+
 /// What the header says, and what the whole block comes to.
 #[component]
 pub fn HeaderFacts(
@@ -101,8 +114,6 @@ pub fn HeaderFacts(
     let size = wide(block.bytes().len());
     let (txs, weight_units) = (block.rows.len(), block.weight);
     let full = share(block.weight, 4_000_000, 1000);
-    let difficulty = header.difficulty(block.network);
-    let work_title = [&group(difficulty), " times the work of the network's easiest block"].concat();
     let (inputs, outputs) = block.rows.iter().enumerate().fold((0_u64, 0_u64), |(inputs, outputs), (at, row)| {
         // The coinbase's one input spends nothing.
         let spends = if at == 0 { 0 } else { u64::from(row.inputs) };
@@ -126,7 +137,7 @@ pub fn HeaderFacts(
                     <span class="amount muted"><Meter share=full label=percent(full) />{percent(full)}</span> }.into_any() />
                 {reward.map(|reward| view! { <RewardFacts reward /> })}
                 <Fact name="Version" value=view! { <code>{hex_word(u32::from_le_bytes(header.version.to_consensus().to_le_bytes()))}</code> }.into_any() />
-                <Fact name="Difficulty" value=view! { <span title=work_title>{short(difficulty)}</span> " " <code class="muted" title="bits: the target in compact form">{hex_word(header.bits.to_consensus())}</code> }.into_any() />
+                <Fact name="Difficulty" value=view! { <span title="Times the work of mainnet's easiest block, on every network, as in Bitcoin Core" data-test="difficulty">{difficulty(&header)}</span> " " <code class="muted" title="bits: the target in compact form">{hex_word(header.bits.to_consensus())}</code> }.into_any() />
                 <Fact name="Nonce" value=view! { <code>{hex_word(header.nonce)}</code> " " <span class="muted">{group(header.nonce)}</span> }.into_any() />
                 <Fact name="Merkle root" wide=true value=view! { <Hash text=header.merkle_root.to_string() what="merkle root" /> }.into_any() />
                 <Fact name="Coinbase says" wide=true value=view! { <span class="quote" data-test="coinbase-text">{text}</span> }.into_any() />
