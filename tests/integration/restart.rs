@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use hindsight_shared::api::Status;
 use hindsight_tests::fixtures::{self, Fixture};
-use hindsight_tests::process::{Process, refused};
+use hindsight_tests::process::{Process, check, refused};
 use hindsight_tests::wait::until;
 use tempfile::TempDir;
 
@@ -69,6 +69,22 @@ fn killed_at_any_moment_it_starts_as_before() {
         process.kill();
     }
     assert!(!index_file(index.path()).with_extension("damaged").exists(), "a kill is no damage");
+}
+
+/// What a start leaves that was killed while it made the index: neither damage nor in the way.
+#[test]
+fn half_of_an_index() {
+    let (fixture, index) = setting();
+    let half = index_file(index.path()).with_extension("new");
+    fs::create_dir_all(half.parent().unwrap()).unwrap();
+    fs::write(&half, [0; 4096]).unwrap();
+    let (code, said) = check(&fixture.datadir(), index.path(), &["--sample", "10"]);
+    assert_eq!(code, Some(0), "{said}");
+    let process = Process::start(&fixture.datadir(), index.path());
+    assert_eq!(ready(&process).warnings, Vec::<String>::new());
+    assert!(!half.exists() && index_file(index.path()).exists());
+    process.kill();
+    assert!(!half.with_extension("damaged").exists());
 }
 
 #[track_caller]

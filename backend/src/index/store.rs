@@ -230,6 +230,35 @@ impl Owner {
 
 /// Opens the database at `path`.
 fn connect(medium: Medium, path: &Path) -> Result<Database, IndexError> {
+    let is_new = || path.try_exists().is_ok_and(|there| !there);
+    if medium == Medium::File && is_new() { make(path) } else { open(medium, path) }
+}
+
+/// Makes an empty database and gives it its name when it is whole: a kill leaves none that looks damaged.
+fn make(path: &Path) -> Result<Database, IndexError> {
+    let unnamed = path.with_extension("new");
+    let failed = |error| IndexError::directory(path, &error);
+    let db = match open(Medium::File, &unnamed) {
+        Ok(db) => db,
+        Err(in_use @ IndexError::InUse { .. }) => return Err(in_use),
+        // A start that was killed may have left it half made.
+        Err(_) if unnamed.exists() => {
+            fs::remove_file(&unnamed).map_err(failed)?;
+            open(Medium::File, &unnamed)?
+        }
+        Err(error) => return Err(error),
+    };
+    if path.exists() {
+        // Another instance has named its own before this one was made.
+        fs::remove_file(&unnamed).map_err(failed)?;
+        return open(Medium::File, path);
+    }
+    // The lock goes with the file.
+    fs::rename(&unnamed, path).map_err(failed)?;
+    Ok(db)
+}
+
+fn open(medium: Medium, path: &Path) -> Result<Database, IndexError> {
     let mut builder = redb::Builder::new();
     builder.set_cache_size(CACHE_BYTES);
     let opened = match medium {
