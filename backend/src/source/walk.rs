@@ -214,7 +214,12 @@ impl<'a> Walk<'a> {
     /// Whether a record holds more than its block: a damaged size may lead over the next record exactly to the one after
     /// it. Bodies of large records are not read here, so among those it shows when the block is read.
     fn hides_another(&mut self, record: &BlockRecord) -> Result<bool, SourceError> {
-        let body = self.reader.peek(record.position.offset.into(), to_usize(record.size.into()))?;
+        let (pos, size) = (record.position.offset.into(), to_usize(record.size.into()));
+        let body = match record.found {
+            Found::Hop => self.reader.peek(pos, size)?,
+            // Fakes may lie in each other by the thousand: the window goes with them.
+            Found::Search => self.reader.read(pos, size, SEARCH_CHUNK)?,
+        };
         Ok(self.rules.magic.find(body).is_some() && BlockView::parse(body).is_err())
     }
 
