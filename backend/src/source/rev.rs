@@ -117,7 +117,8 @@ impl RevFile<'_> {
     fn run(&mut self, start: u64) -> Result<(), SourceError> {
         let (mut pos, mut hopped) = (start, true);
         loop {
-            if let Some(framed) = self.framed(pos, hopped)? {
+            let framed = self.framed(pos, hopped)?;
+            if let Some(framed) = framed {
                 let fits = self.give(framed)?;
                 let lands = fits || !self.hides_another(framed)? && self.lands(framed.end())?;
                 if !fits && (lands || hopped) && !self.is_unfinished(framed)? {
@@ -130,12 +131,13 @@ impl RevFile<'_> {
                 // What was read is searched through, and any magic in it may frame most of it once more.
                 self.pairing.charge(framed.len());
             }
-            let was_there = self.lands(pos)?;
+            // What is written last of a record, or first where there is none.
+            let (told_by, len) = framed.map_or((pos, RECORD_HEAD), |framed| (framed.sum(), to_usize(CHECKSUM.into())));
+            let before = self.reader.peek(told_by, len)?.to_vec();
             match self.reader.find(self.rules.magic(), pos + 1)? {
-                // Records are written one after another: both may have come between reading here and there.
-                Some(_) if !was_there && self.reader.peek_anew(pos, 4)? == self.rules.magic().needle() => {
-                    self.reader.forget();
-                }
+                // Records are written one after another: both may have come, or been completed, between reading here and
+                // there.
+                Some(_) if self.reader.peek_anew(told_by, len)? != before => self.reader.forget(),
                 Some(next) => (pos, hopped) = (next, false),
                 None => return Ok(()),
             }
