@@ -238,7 +238,7 @@ fn connect(medium: Medium, path: &Path) -> Result<Database, IndexError> {
 fn make(path: &Path) -> Result<Database, IndexError> {
     let unnamed = path.with_extension("new");
     let failed = |error| IndexError::directory(path, &error);
-    let db = match open(Medium::File, &unnamed) {
+    let db = match guarded(|| open(Medium::File, &unnamed)) {
         Ok(db) => db,
         Err(in_use @ IndexError::InUse { .. }) => return Err(in_use),
         // A start that was killed may have left it half made.

@@ -273,7 +273,7 @@ impl<'a> Walk<'a> {
         }
         let landing = self.reader.peek(last.end(), 4)?.to_vec();
         let begun = landing == self.rules.magic.needle();
-        let plain = begun || self.reader.is_unwritten(last.end(), &landing) && self.last_is_complete()?;
+        let plain = begun || self.reader.is_unwritten(last.end(), &landing) && self.last_is_whole()?;
         Ok(if plain { last.end() + 1 } else { inside })
     }
 
@@ -281,13 +281,7 @@ impl<'a> Walk<'a> {
     /// lies within the file, header first and the rest still zero; no other record follows it.
     fn last_is_complete(&mut self) -> Result<bool, SourceError> {
         let Some(last) = self.last else { return Ok(true) };
-        if last.end() == self.reader.len() {
-            return Ok(true);
-        }
-        let size = to_usize(last.size.into());
-        let bytes = self.reader.read(last.position.offset.into(), size, size)?;
-        let is_whole = |block: Block| block.check_merkle_root() && block.check_witness_commitment();
-        if deserialize::<Block>(bytes).is_ok_and(is_whole) {
+        if self.last_is_whole()? {
             return Ok(true);
         }
         // Written from front to back: what ends in a byte that was written is complete, if damaged. Lock times end in
@@ -295,5 +289,16 @@ impl<'a> Walk<'a> {
         let tail = last.end().saturating_sub(1);
         let byte = self.reader.peek(tail, 1)?.to_vec();
         Ok(!self.reader.is_unwritten(tail, &byte))
+    }
+
+    /// Whether the last record is the block that its header says, so that its size is right.
+    fn last_is_whole(&mut self) -> Result<bool, SourceError> {
+        let Some(last) = self.last else { return Ok(true) };
+        if last.end() == self.reader.len() {
+            return Ok(true);
+        }
+        let size = to_usize(last.size.into());
+        let bytes = self.reader.read(last.position.offset.into(), size, size)?;
+        Ok(deserialize::<Block>(bytes).is_ok_and(|b| b.check_merkle_root() && b.check_witness_commitment()))
     }
 }
