@@ -4,11 +4,11 @@
 
 use axum::Router;
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
-use axum::routing::any;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
 use hindsight_shared::api::ServedChain;
 
-use super::{AppState, router};
+use super::{AppState, error, guard, router};
 
 /// A chain that is served beside others.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub fn several(chains: &[Named]) -> Router {
         let routes = router(AppState { chains: links.collect(), ..chain.state.clone() });
         all = match at {
             0 => all.merge(routes),
-            _ => beside(all, chain.name, routes),
+            _ => all.merge(to_root(chain)).nest_service(&format!("/{}/", chain.name), routes),
         };
     }
     all
@@ -48,10 +48,12 @@ fn path(from: usize, to: usize, name: &str) -> String {
     }
 }
 
-fn beside(all: Router, name: &'static str, routes: Router) -> Router {
-    // Without the slash its relative addresses would lead to the first chain.
-    let to_root = move || async move {
-        (StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, format!("{name}/"))]).into_response()
-    };
-    all.route(&format!("/{name}"), any(to_root)).nest_service(&format!("/{name}/"), routes)
+/// Without the slash a chain's relative addresses would lead to the first one.
+fn to_root(chain: &Named) -> Router {
+    let name = chain.name;
+    let redirect =
+        get(move || async move { (StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, format!("{name}/"))]) });
+    Router::new()
+        .route(&format!("/{name}"), redirect.fallback(error::no_such_method))
+        .layer(from_fn_with_state(chain.state.clone(), guard::guard))
 }

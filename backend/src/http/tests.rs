@@ -60,9 +60,12 @@ impl Explorer {
 
     #[track_caller]
     fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
-        let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
+        let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
+        }
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request = request.header("host", "localhost");
         }
         let request = request.body(Body::empty()).unwrap();
         self.runtime.block_on(async {
@@ -237,5 +240,11 @@ fn several_chains_are_served_below_their_names() {
     }
     let moved = explorer.get("/two");
     assert_eq!((moved.status.as_u16(), moved.header("location")), (308, "two/"));
+    assert_eq!(moved.header("x-content-type-options"), "nosniff");
+    explorer.is_refused("POST", "/two", 405);
+    for path in ["/two", "/two/", "/two/api/v1/tip"] {
+        let foreign = explorer.ask("GET", path, &[("host", "elsewhere.example")]);
+        assert_eq!(foreign.status.as_u16(), 400, "{path}: {}", foreign.text());
+    }
     explorer.is_refused("GET", "/one.js", 404);
 }
