@@ -23,7 +23,7 @@ use hindsight_tests::wait::{until, until_true};
 fn copied(spends: u32) -> (KernelChain, Scene, Directory, Vec<Vec<u8>>, Records) {
     let (kernel, scene) = with_spends(spends).unwrap();
     let records = Records::read(&kernel.blocks_dir(), Network::Regtest);
-    let blocks: Vec<Vec<u8>> = records.blocks.iter().map(|record| record.payload.clone()).collect();
+    let blocks = records.payloads();
     let directory = Directory::new(Network::Regtest);
     directory.write_pair(0, &blocks, &records);
     (kernel, scene, directory, blocks, records)

@@ -82,7 +82,7 @@ const FIRST: usize = 700;
 impl Growing {
     fn new() -> Self {
         let records = Records::read(&fixtures::testnet3().blocks_dir(), Network::Testnet);
-        let blocks = in_order(records.blocks.iter().map(|record| record.payload.clone()).collect());
+        let blocks = in_order(records.payloads());
         let directory = Directory::new(Network::Testnet);
         directory.write_pair(0, &blocks[..FIRST], &records);
         directory.age();

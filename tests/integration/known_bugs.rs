@@ -393,7 +393,7 @@ fn a_node_that_holds_its_locks() {
 fn a_pruned_block_has_its_header() {
     let (kernel, scene) = with_spends(2).unwrap();
     let records = Records::read(&kernel.blocks_dir(), Network::Regtest);
-    let blocks: Vec<Vec<u8>> = records.blocks.iter().map(|record| record.payload.clone()).collect();
+    let blocks = records.payloads();
     let directory = Directory::new(Network::Regtest);
     directory.write_pair(0, &blocks[..50], &records);
     directory.write_pair(1, &blocks[50..], &records);

@@ -319,7 +319,7 @@ fn rows_whose_undo_comes_late() {
     const LATE: usize = 12;
     let (kernel, _) = with_spends(3).unwrap();
     let records = Records::read(&kernel.blocks_dir(), Network::Regtest);
-    let blocks: Vec<Vec<u8>> = records.blocks.iter().map(|record| record.payload.clone()).collect();
+    let blocks = records.payloads();
     let undo_of = |blocks: &[Vec<u8>]| -> Vec<Piece> {
         blocks.iter().filter_map(|block| records.undo(block)).map(undo_piece).collect()
     };

@@ -60,6 +60,16 @@ impl Records {
         Self { blocks: all("blk", 0), undos: all("rev", 32) }
     }
 
+    /// Those of `blk` or of `rev` files.
+    pub fn of(&self, kind: &str) -> &[Record] {
+        if kind == "blk" { &self.blocks } else { &self.undos }
+    }
+
+    /// The blocks' bytes, in the order of the files.
+    pub fn payloads(&self) -> Vec<Vec<u8>> {
+        self.blocks.iter().map(|record| record.payload.clone()).collect()
+    }
+
     /// A block's bytes.
     pub fn block(&self, hash: BlockHash) -> Vec<u8> {
         self.blocks.iter().find(|record| hash_of(&record.payload) == hash).unwrap().payload.clone()

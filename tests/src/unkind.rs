@@ -28,47 +28,46 @@ pub struct Count {
 }
 
 /// A bit or an end: kind of file, number, offset of what was hit, and the first byte behind it.
-type Hit = (&'static str, u32, usize, usize);
+pub type Hit = (&'static str, u32, usize, usize);
 
 /// A directory from these records, arranged and damaged at random, served and asked for each of its blocks.
 pub fn random(rng: &mut Rng, source: &Records, network: Network, count: &mut Count) {
     let directory = arranged(rng, source, network);
     let records = Records { blocks: found(&directory, "blk", source), undos: found(&directory, "rev", source) };
     let kind = ["blk", "rev"][rng.below(2)];
-    let all = if kind == "blk" { &records.blocks } else { &records.undos };
+    let all = records.of(kind);
     let record = &all[rng.below(all.len())];
     let hit = match rng.below(3) {
-        0 => None,
+        0 => Vec::new(),
         1 => {
             let at = record.offset - 8 + rng.below(record.payload.len() + 8);
-            flip(&directory.path(kind, record.file), at, 1 << rng.below(8));
-            Some((kind, record.file, at, at + 1))
+            vec![flip_at(&directory, (kind, record.file), at, 1 << rng.below(8))]
         }
-        _ => Some(cut(&directory, (kind, record.file), record.offset - 8 + rng.below(record.payload.len() + 8))),
+        _ => vec![cut(&directory, (kind, record.file), record.offset - 8 + rng.below(record.payload.len() + 8))],
     };
     let _elsewhere = linked(rng, &directory);
-    check(&directory, &records, hit, count);
+    check(&directory, &records, &hit, count);
 }
 
 /// A directory whose last two records of a kind are cut off at one of their bytes, of which the number is below
 /// [`ends`].
 pub fn cut_at_the_end(source: &Records, network: Network, kind: &'static str, end: usize, count: &mut Count) {
     let directory = Directory::new(network);
-    let blocks: Vec<Vec<u8>> = source.blocks.iter().map(|record| record.payload.clone()).collect();
+    let blocks = source.payloads();
     directory.write_pair(0, &blocks, source);
     let records = Records::read(&directory.blocks_dir(), network);
     let len = fs::metadata(directory.path(kind, 0)).unwrap().len() as usize;
     let hit = cut(&directory, (kind, 0), len - 1 - end);
-    check(&directory, &records, Some(hit), count);
+    check(&directory, &records, &[hit], count);
 }
 
 /// A directory with one bit flipped in the size of one record, which then ends where the one after the next begins: what
 /// is no record fills the gap behind the next.
 pub fn lead_over_the_next(source: &Records, network: Network, (kind, at): (&'static str, usize), count: &mut Count) {
     let directory = Directory::new(network);
-    let blocks: Vec<Vec<u8>> = source.blocks.iter().map(|record| record.payload.clone()).collect();
+    let blocks = source.payloads();
     directory.write_pair(0, &blocks, source);
-    let (all, extra) = if kind == "blk" { (&source.blocks, 0) } else { (&source.undos, 32) };
+    let (all, extra) = (source.of(kind), if kind == "blk" { 0 } else { 32 });
     let (size, next) = (all[at].payload.len() - extra, all[at + 1].payload.len() + 8);
     let bit = (0..).find(|bit| 1 << bit >= next && size & (1 << bit) == 0).unwrap();
     let mut pieces: Vec<Piece> = if kind == "blk" {
@@ -79,19 +78,25 @@ pub fn lead_over_the_next(source: &Records, network: Network, (kind, at): (&'sta
     pieces.insert(at + 2, Piece::Bytes(vec![0x55; (1 << bit) - next]));
     directory.write(kind, 0, &pieces);
     let records = Records { blocks: found(&directory, "blk", source), undos: found(&directory, "rev", source) };
-    let record = if kind == "blk" { &records.blocks[at] } else { &records.undos[at] };
+    let record = &records.of(kind)[at];
     let offset = record.offset - 4 + bit / 8;
-    flip(&directory.path(kind, 0), offset, 1 << (bit % 8));
-    check(&directory, &records, Some((kind, 0, offset, offset + 1)), count);
+    let hit = flip_at(&directory, (kind, 0), offset, 1 << (bit % 8));
+    check(&directory, &records, &[hit], count);
 }
 
 /// How many bytes the last two records of a kind have, framing included.
 pub fn ends(source: &Records, kind: &str) -> usize {
-    let all = if kind == "blk" { &source.blocks } else { &source.undos };
-    all.iter().rev().take(2).map(|record| record.payload.len() + 8).sum()
+    source.of(kind).iter().rev().take(2).map(|record| record.payload.len() + 8).sum()
 }
 
-fn cut(directory: &Directory, (kind, file): (&'static str, u32), at: usize) -> Hit {
+/// Flips a bit of a file.
+pub fn flip_at(directory: &Directory, (kind, file): (&'static str, u32), at: usize, mask: u8) -> Hit {
+    flip(&directory.path(kind, file), at, mask);
+    (kind, file, at, at + 1)
+}
+
+/// Cuts off what lies behind.
+pub fn cut(directory: &Directory, (kind, file): (&'static str, u32), at: usize) -> Hit {
     let file_cut = fs::File::options().write(true).open(directory.path(kind, file)).unwrap();
     file_cut.set_len(at as u64).unwrap();
     (kind, file, at, usize::MAX)
@@ -107,7 +112,7 @@ fn arranged(rng: &mut Rng, source: &Records, network: Network) -> Directory {
         }
         _ => directory.set_key(rng.number().to_le_bytes()),
     }
-    let mut blocks: Vec<Vec<u8>> = source.blocks.iter().map(|record| record.payload.clone()).collect();
+    let mut blocks = source.payloads();
     let window = [1, 16, blocks.len()][rng.below(3)];
     rng.shuffle(&mut blocks, window);
     let files = 1 + rng.below(4);
@@ -172,7 +177,7 @@ fn linked(rng: &mut Rng, directory: &Directory) -> Option<TempDir> {
 
 /// Where each record of the source is in an arranged directory: found by its bytes.
 fn found(directory: &Directory, kind: &str, source: &Records) -> Vec<Record> {
-    let (all, key) = (if kind == "blk" { &source.blocks } else { &source.undos }, directory.key());
+    let (all, key) = (source.of(kind), directory.key());
     let mut records = Vec::new();
     for file in (0..).take_while(|&file| directory.path(kind, file).exists()) {
         let plain = crate::core_files::xor(key, 0, &fs::read(directory.path(kind, file)).unwrap());
@@ -192,9 +197,10 @@ fn found(directory: &Directory, kind: &str, source: &Records) -> Vec<Record> {
     records
 }
 
-fn is_hit(hit: Option<Hit>, kind: &str, record: &Record) -> bool {
+/// Those that hit a record, its framing included.
+fn hits_of<'a>(hits: &'a [Hit], kind: &'a str, record: &'a Record) -> impl Iterator<Item = &'a Hit> {
     let (from, to) = (record.offset - 8, record.offset + record.payload.len());
-    hit.is_some_and(|hit| hit.0 == kind && hit.1 == record.file && hit.2 < to && from < hit.3)
+    hits.iter().filter(move |hit| hit.0 == kind && hit.1 == record.file && hit.2 < to && from < hit.3)
 }
 
 /// Whether a block is the last of its file and its last byte on disk is zero.
@@ -204,13 +210,14 @@ fn may_be_unfinished(directory: &Directory, records: &Records, record: &Record) 
     is_last && record.payload.last() == Some(&directory.key()[last % 8])
 }
 
-/// Whether one bit of a payload was hit, behind the first `from` bytes of it: the record is found and is not right.
-fn is_flipped(hit: Option<Hit>, record: &Record, from: usize) -> bool {
-    hit.is_some_and(|(_, _, at, end)| end == at + 1 && at >= record.offset + from)
+/// Whether nothing but bits of a block was hit, behind its first `from` bytes: it is found and is not right.
+fn is_flipped(hits: &[Hit], record: &Record, from: usize) -> bool {
+    hits_of(hits, "blk", record).all(|(_, _, at, end)| *end == at + 1 && *at >= record.offset + from)
 }
 
+/// Serves a directory, and holds each of its records, and what is said of it, against these and what was hit.
 #[track_caller]
-fn check(directory: &Directory, records: &Records, hit: Option<Hit>, count: &mut Count) {
+pub fn check(directory: &Directory, records: &Records, hits: &[Hit], count: &mut Count) {
     if !directory.blocks_dir().is_symlink() {
         directory.age();
     }
@@ -221,11 +228,11 @@ fn check(directory: &Directory, records: &Records, hit: Option<Hit>, count: &mut
         let path = format!("/api/v1/block/{}/payload", hash_of(&record.payload));
         let response = connection.request("GET", &path, &[]).unwrap();
         let undo = records.undo(&record.payload);
-        let context = || format!("{path} of {}:{} after {hit:?}", record.file, record.offset);
-        if is_hit(hit, "blk", record) && response.status != 200 {
+        let context = || format!("{path} of {}:{} after {hits:?}", record.file, record.offset);
+        if hits_of(hits, "blk", record).next().is_some() && response.status != 200 {
             // Header and count of transactions decide whether it is a record at all; one that ends in a raw zero may be
             // one that is being written, where it is the last.
-            if is_flipped(hit, record, 84) && !may_be_unfinished(directory, records, record) {
+            if is_flipped(hits, record, 84) && !may_be_unfinished(directory, records, record) {
                 let place = format!("is damaged on disk: in blk{:05}.dat at offset {}", record.file, record.offset);
                 assert!(
                     response.status == 500 && response.text().contains(&place),
@@ -247,7 +254,8 @@ fn check(directory: &Directory, records: &Records, hit: Option<Hit>, count: &mut
             Prevouts::Undo(bytes) => assert!(undo.is_some_and(|undo| undo.payload == bytes), "{}: other", context()),
             _ if undo.is_none() => assert_eq!(payload.absence, Some(Absence::Genesis), "{}", context()),
             _ => {
-                assert!(undo.is_some_and(|undo| is_hit(hit, "rev", undo)), "{}: {:?}", context(), payload.absence);
+                let is_hit = undo.is_some_and(|undo| hits_of(hits, "rev", undo).next().is_some());
+                assert!(is_hit, "{}: {:?}", context(), payload.absence);
                 if payload.absence == Some(Absence::Damaged) {
                     count.damaged += 1
                 } else {

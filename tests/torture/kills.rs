@@ -23,7 +23,7 @@ fn at_any_moment() {
     let mut rng = Rng::printed("kills");
     let fixture = fixtures::testnet3();
     let records = Records::read(&fixture.blocks_dir(), Network::Testnet);
-    let blocks = in_order(records.blocks.iter().map(|record| record.payload.clone()).collect());
+    let blocks = in_order(records.payloads());
     let directory = Directory::new(Network::Testnet);
     let index = tempfile::tempdir().unwrap();
     let rounds = crate::trials(600);

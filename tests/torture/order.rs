@@ -16,7 +16,7 @@ fn of_everything() {
     let mut rng = Rng::printed("order");
     let fixture = fixtures::testnet3();
     let records = Records::read(&fixture.blocks_dir(), Network::Testnet);
-    let chain = in_order(records.blocks.iter().map(|record| record.payload.clone()).collect());
+    let chain = in_order(records.payloads());
     let tip = hash_of(chain.last().unwrap());
     let expected = replay(Network::Testnet, chain.clone());
     let mut compared = Compared::default();
