@@ -192,23 +192,28 @@ impl<'a> Walk<'a> {
     }
 
     fn next(&mut self) -> Result<Option<BlockRecord>, SourceError> {
-        let small = self.last.is_some_and(|last| last.size < SMALL_RECORD);
-        if let Some(last) = self.last.filter(|_| small)
-            && self.hides_another(&last)?
-        {
-            return self.search(last.inside());
-        }
-        let ahead = if small { WINDOW } else { RECORD_HEAD };
-        let record = match self.last.map(|last| last.found) {
-            Some(Found::Search) => self.hop_on(ahead)?,
-            Some(Found::Hop) | None => self.look(self.end(), Found::Hop, ahead)?,
+        let small = self.last.filter(|last| last.size < SMALL_RECORD);
+        let start = match small {
+            Some(last) if self.hides_another(&last)? => last.inside(),
+            _ => match self.hop(if small.is_some() { WINDOW } else { RECORD_HEAD })? {
+                None => self.search_start()?,
+                record => return Ok(record),
+            },
         };
-        if record.is_some() {
-            return Ok(record);
-        }
-        let start = self.search_start()?;
         let record = self.search(start)?;
-        if record.is_some() { Ok(self.come_meanwhile()?.or(record)) } else { Ok(None) }
+        // What the last record hides comes before what is behind it.
+        if record.is_some_and(|record| record.start() >= self.end()) {
+            return Ok(self.come_meanwhile()?.or(record));
+        }
+        Ok(record)
+    }
+
+    /// The record behind the last one, or the first.
+    fn hop(&mut self, ahead: usize) -> Result<Option<BlockRecord>, SourceError> {
+        match self.last.map(|last| last.found) {
+            Some(Found::Search) => self.hop_on(ahead),
+            Some(Found::Hop) | None => self.look(self.end(), Found::Hop, ahead),
+        }
     }
 
     /// Whether a record holds more than its block: a damaged size may lead over the next record exactly to the one after
@@ -256,7 +261,8 @@ impl<'a> Walk<'a> {
     }
 
     /// The record behind the last one, if it is there by now. The node writes one after another: whoever reads nothing at
-    /// one place and then a record at a later one may have been overtaken by both.
+    /// one place and then a record at a later one may have been overtaken by both. Where the search has found this very
+    /// one, its place was right.
     fn come_meanwhile(&mut self) -> Result<Option<BlockRecord>, SourceError> {
         let (pos, found) = (self.end(), self.last.map_or(Found::Hop, |last| last.found));
         let head = self.reader.peek_anew(pos, RECORD_HEAD)?;

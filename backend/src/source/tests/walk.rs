@@ -272,3 +272,17 @@ fn a_file_that_was_cut_and_grew_differently_is_walked_again() {
         assert_eq!(found(&files.walk(0, Some(&known)).unwrap()), hashes(rewritten));
     }
 }
+
+/// A body with a magic in it may be damaged elsewhere: its size is right, and what it leads to keeps its rank.
+#[test]
+fn a_damaged_body_with_a_magic_in_it_hides_nothing() {
+    let dir = Dir::regtest();
+    let mut real = regtest().blocks[..9].to_vec();
+    real[3][100..104].copy_from_slice(&Network::Regtest.magic().to_bytes());
+    // The count of inputs, behind version, marker and flag.
+    real[3][87] = 0x33;
+    dir.blk(0, &blocks(&real));
+    let file = dir.walk(0);
+    assert_eq!(found(&file), hashes(&real));
+    assert!(file.records.iter().all(|record| record.found == Found::Hop));
+}
