@@ -231,39 +231,40 @@ impl Owner {
 /// Opens the database at `path`.
 fn connect(medium: Medium, path: &Path) -> Result<Database, IndexError> {
     let is_new = || path.try_exists().is_ok_and(|there| !there);
-    if medium == Medium::File && is_new() { make(path) } else { open(medium, path) }
+    if medium == Medium::File && is_new() { make(path) } else { open(medium, path, path) }
 }
 
 /// Makes an empty database and gives it its name when it is whole: a kill leaves none that looks damaged.
 fn make(path: &Path) -> Result<Database, IndexError> {
     let unnamed = path.with_extension("new");
     let failed = |error| IndexError::directory(path, &error);
-    let db = match guarded(|| open(Medium::File, &unnamed)) {
+    let db = match guarded(|| open(Medium::File, &unnamed, path)) {
         Ok(db) => db,
         Err(in_use @ IndexError::InUse { .. }) => return Err(in_use),
         // A start that was killed may have left it half made.
         Err(_) if unnamed.exists() => {
             fs::remove_file(&unnamed).map_err(failed)?;
-            open(Medium::File, &unnamed)?
+            open(Medium::File, &unnamed, path)?
         }
         Err(error) => return Err(error),
     };
     if path.exists() {
         // Another instance has named its own before this one was made.
         fs::remove_file(&unnamed).map_err(failed)?;
-        return open(Medium::File, path);
+        return open(Medium::File, path, path);
     }
     // The lock goes with the file.
     fs::rename(&unnamed, path).map_err(failed)?;
     Ok(db)
 }
 
-fn open(medium: Medium, path: &Path) -> Result<Database, IndexError> {
+/// Opens what lies at a place; errors tell the name that it has for others.
+fn open(medium: Medium, place: &Path, path: &Path) -> Result<Database, IndexError> {
     let mut builder = redb::Builder::new();
     builder.set_cache_size(CACHE_BYTES);
     let opened = match medium {
-        Medium::File => builder.create(path),
-        Medium::Overlay => Overlay::open(path).and_then(|overlay| builder.create_with_backend(overlay)),
+        Medium::File => builder.create(place),
+        Medium::Overlay => Overlay::open(place).and_then(|overlay| builder.create_with_backend(overlay)),
         Medium::Memory => builder.create_with_backend(InMemoryBackend::new()),
     };
     opened.map_err(|error| match error {
