@@ -13,8 +13,8 @@ use hindsight::source::DatadirOptions;
 
 use super::{Served, serve_app, state};
 
-/// Megabytes of blocks to keep in memory for each chain, unless told otherwise.
-const CACHE: u32 = 64;
+/// Megabytes of blocks to keep in memory, unless told otherwise: of all chains together.
+const CACHE: u32 = 128;
 
 #[derive(Args, Debug)]
 pub(super) struct Demo {
@@ -62,7 +62,7 @@ fn open_one(chain: DemoChain, config: &Config, dir: &Path) -> Result<App> {
     Ok(App::open(&Options {
         datadir: DatadirOptions { datadir, ..DatadirOptions::default() },
         index_dir: config.index_dir.clone(),
-        cache_bytes: config.cache_bytes,
+        cache_bytes: config.cache_bytes / DemoChain::ALL.len() as u64,
         demo: Some(chain.about().to_owned()),
     })?)
 }
