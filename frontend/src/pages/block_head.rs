@@ -95,13 +95,11 @@ fn Place(facts: BlockFacts, chain: Chain) -> impl IntoView {
 
 /// Core's `GetDifficulty` (`src/rpc/blockchain.cpp`): against the easiest target of mainnet, whatever the network.
 fn difficulty(header: &Header) -> String {
-    match header.difficulty(Network::Bitcoin) {
-        // Only regtest and signets go below.
-        0 => js_sys::Number::from(header.target().difficulty_float())
-            .to_precision(3)
-            .map_or_else(|_| String::new(), Into::into),
-        whole => short(whole),
+    let (whole, exact) = (header.difficulty(Network::Bitcoin), header.target().difficulty_float());
+    if exact >= 1000.0 || exact.fract() == 0.0 {
+        return short(whole);
     }
+    js_sys::Number::from(exact).to_precision(3).map_or_else(|_| String::new(), Into::into)
 }
 
 /// What the header says, and what the whole block comes to.
@@ -114,6 +112,11 @@ pub fn HeaderFacts(
     let size = wide(block.bytes().len());
     let (txs, weight_units) = (block.rows.len(), block.weight);
     let full = share(block.weight, 4_000_000, 1000);
+    let times = match header.difficulty(Network::Bitcoin) {
+        0 => "A part of".to_owned(),
+        times => [&group(times), " times"].concat(),
+    };
+    let work_title = times + " the work of mainnet's easiest block, as Bitcoin Core counts on every network";
     let (inputs, outputs) = block.rows.iter().enumerate().fold((0_u64, 0_u64), |(inputs, outputs), (at, row)| {
         // The coinbase's one input spends nothing.
         let spends = if at == 0 { 0 } else { u64::from(row.inputs) };
@@ -137,7 +140,7 @@ pub fn HeaderFacts(
                     <span class="amount muted"><Meter share=full label=percent(full) />{percent(full)}</span> }.into_any() />
                 {reward.map(|reward| view! { <RewardFacts reward /> })}
                 <Fact name="Version" value=view! { <code>{hex_word(u32::from_le_bytes(header.version.to_consensus().to_le_bytes()))}</code> }.into_any() />
-                <Fact name="Difficulty" value=view! { <span title="Times the work of mainnet's easiest block, on every network, as in Bitcoin Core" data-test="difficulty">{difficulty(&header)}</span> " " <code class="muted" title="bits: the target in compact form">{hex_word(header.bits.to_consensus())}</code> }.into_any() />
+                <Fact name="Difficulty" value=view! { <span title=work_title data-test="difficulty">{difficulty(&header)}</span> " " <code class="muted" title="bits: the target in compact form">{hex_word(header.bits.to_consensus())}</code> }.into_any() />
                 <Fact name="Nonce" value=view! { <code>{hex_word(header.nonce)}</code> " " <span class="muted">{group(header.nonce)}</span> }.into_any() />
                 <Fact name="Merkle root" wide=true value=view! { <Hash text=header.merkle_root.to_string() what="merkle root" /> }.into_any() />
                 <Fact name="Coinbase says" wide=true value=view! { <span class="quote" data-test="coinbase-text">{text}</span> }.into_any() />
