@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -108,13 +109,15 @@ fn walked_and_paired_while_the_node_writes() {
 /// More than all of the fixture's records.
 const PREALLOCATED: u64 = 256 << 10;
 
+/// Regtest, also where nothing says so yet.
+fn core_files(datadir: &Path) -> CoreFiles {
+    let (datadir, network) = (datadir.to_owned(), Some(Network::Regtest));
+    let options = DatadirOptions { datadir, network, ..DatadirOptions::default() };
+    CoreFiles::open(Datadir::open(&options).unwrap()).unwrap()
+}
+
 fn look_until_all_is_found(directory: &Directory, order: &[BlockHash], found: &AtomicUsize) -> usize {
-    let options = DatadirOptions {
-        datadir: directory.datadir().to_owned(),
-        network: Some(Network::Regtest),
-        ..DatadirOptions::default()
-    };
-    let files = CoreFiles::open(Datadir::open(&options).unwrap()).unwrap();
+    let files = core_files(directory.datadir());
     let mut known = None;
     for looks in 1.. {
         let blocks = files.walk(0, known.as_ref().map(|(blocks, _)| blocks)).unwrap();
@@ -136,6 +139,45 @@ fn look_until_all_is_found(directory: &Directory, order: &[BlockHash], found: &A
         known = Some((blocks, undo));
     }
     unreachable!("the range has no end")
+}
+
+/// Undo that is completed, and followed by more than one reading holds, while what was there of it is hashed: found all the
+/// same.
+#[test]
+fn paired_while_the_node_completes_a_record() {
+    let fixture = fixtures::showcase();
+    let records = Records::read(&fixture.blocks_dir(), Network::Regtest);
+    let path = path(&fixture.blocks_dir(), "rev", 0);
+    let (whole, file) = (fs::read(&path).unwrap(), File::options().write(true).open(&path).unwrap());
+    // Those of the six full blocks, each some hundred kilobytes.
+    let last = &records.undos[records.undos.len() - 6..];
+    let (start, half) = (last[0].offset - 8, last[0].offset + last[0].payload.len() / 2);
+    let files = core_files(&fixture.datadir());
+    let blocks = files.walk(0, None).unwrap();
+    for pause in (0..40).map(|step| Duration::from_micros(100 * step)) {
+        file.write_all_at(&vec![0; whole.len() - start], start as u64).unwrap();
+        let mut known = files.pair(&blocks).unwrap();
+        assert_eq!(known.records.len(), records.undos.len() - last.len());
+        file.write_all_at(&whole[start..half], start as u64).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(pause);
+                file.write_all_at(&whole[half..], half as u64).unwrap();
+            });
+            while known.records.len() < records.undos.len() {
+                known = files.pair_on(&blocks, &known).unwrap();
+                let mut found: Vec<u32> = known.records.iter().map(|record| record.position.offset).collect();
+                found.sort_unstable();
+                let there = records.undos.iter().map(|record| record.offset as u32);
+                assert!(
+                    found.iter().copied().eq(there.take(found.len())),
+                    "{} records with a hole, {} left over",
+                    found.len(),
+                    known.leftovers
+                );
+            }
+        });
+    }
 }
 
 /// The node has started over: another key, and the same numbers of files with other bytes.

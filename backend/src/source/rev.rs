@@ -120,6 +120,10 @@ impl RevFile<'_> {
             let framed = self.framed(pos, hopped)?;
             if let Some(framed) = framed {
                 let fits = self.give(framed)?;
+                if !fits && hopped && self.has_changed(framed)? {
+                    self.reader.forget();
+                    continue;
+                }
                 let lands = fits || !self.hides_another(framed)? && self.lands(framed.end())?;
                 if !fits && (lands || hopped) && !self.is_unfinished(framed)? {
                     self.leave(framed)?;
@@ -164,6 +168,13 @@ impl RevFile<'_> {
         let bytes = self.reader.read(framed.position.offset.into(), framed.len(), SEARCH_CHUNK)?;
         // The file may have been cut a moment ago.
         if bytes.len() == framed.len() { self.pairing.give(framed.position, bytes) } else { Ok(false) }
+    }
+
+    /// Whether a record is another than was read: reading may have met it half written, its checksum already there.
+    fn has_changed(&mut self, framed: Framed) -> Result<bool, SourceError> {
+        let (pos, len) = (framed.position.offset.into(), framed.len());
+        let before = self.reader.peek(pos, len)?.to_vec();
+        Ok(self.reader.peek_anew(pos, len)? != before)
     }
 
     /// Counts a record that belongs to no block.
