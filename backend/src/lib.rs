@@ -9,5 +9,6 @@ pub mod http;
 pub mod index;
 pub mod ingest;
 pub mod query;
+pub mod runs;
 pub mod source;
 pub mod undo;

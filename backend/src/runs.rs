@@ -1,0 +1,31 @@
+//! Sealed runs: what a range of blocks adds to the index of transactions, sorted and packed into pages.
+//!
+//! Plain rows of a B-tree, a prefix and a number each, take about twelve bytes a transaction and as much again for the
+//! tree's free space. A run is sorted once and never changed, so that its prefixes can be told by their distances and its
+//! numbers by as many bits as the run has transactions: 42 bits each, whatever the run's size, since a larger run has
+//! shorter distances and longer numbers. Pages fill a page of the store to the last bytes; the tree above them knows each
+//! page's first prefix and nothing else.
+//!
+//! Bytes in, values out: where pages are kept is `index`'s business, which blocks are sealed `ingest`'s.
+
+pub mod txids;
+
+/// Bytes that a page holds at most: the store's page of 16 KiB, less what it needs for itself and for the key.
+pub const PAGE: usize = (16 << 10) - 64;
+
+/// Why a page cannot be read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// It ends before what it says it holds.
+    #[error("a page of {bytes} bytes is too short for its {entries} entries: build the index anew")]
+    Short {
+        /// Bytes that are there.
+        bytes: usize,
+        /// What it says it holds.
+        entries: usize,
+    },
+    /// It holds a prefix that no page has.
+    #[error("a page leads beyond the largest prefix: build the index anew")]
+    Prefix,
+}

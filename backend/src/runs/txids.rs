@@ -1,0 +1,292 @@
+//! Which transaction has a txid: sorted 40-bit prefixes and the transactions' numbers within the run.
+//!
+//! The page's distances come first, in Golomb-Rice codes, because a search reads them from the start; the numbers follow,
+//! of one width, so that only the one that is wanted is read. Prefixes are the txid's first five bytes as it is hashed:
+//! of 1.3 billion transactions one in nine hundred searches meets a second one, which costs a look at its bytes.
+
+use bitcoin::Txid;
+use bitcoin::hashes::Hash;
+use dsi_bitstream::prelude::*;
+
+use super::{PAGE, PageError};
+
+/// Bits of a prefix.
+pub const PREFIX_BITS: u32 = 40;
+
+/// Bytes in front of a page's codes: entries, and bits of the distances.
+const HEAD: usize = 6;
+
+/// Bits that a run's entries are written with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Shape {
+    /// Of a distance, those that are written as they are.
+    rice: usize,
+    /// Of a number.
+    number: usize,
+}
+
+impl Shape {
+    /// For a run of so many transactions, evenly spread as hashes are.
+    pub fn new(transactions: u32) -> Self {
+        let spread = (1_u64 << PREFIX_BITS) / u64::from(transactions.max(1));
+        // The best parameter of a geometric distribution is the largest power of two below its median.
+        let median = spread / 1000 * 693 + spread % 1000 * 693 / 1000;
+        Self { rice: median.max(1).ilog2() as usize, number: (u32::BITS - transactions.leading_zeros()) as usize }
+    }
+}
+
+/// A transaction of a run.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Entry {
+    /// See [`prefix`].
+    pub prefix: u64,
+    /// Its number among the run's.
+    pub number: u32,
+}
+
+/// What a txid is sorted by.
+pub fn prefix(txid: &Txid) -> u64 {
+    let [a, b, c, d, e, ..] = *txid.as_byte_array();
+    u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
+}
+
+/// Packs sorted entries.
+#[derive(Debug)]
+pub struct Pages<I> {
+    entries: I,
+    shape: Shape,
+    next: Option<Entry>,
+}
+
+impl<I: Iterator<Item = Entry>> Pages<I> {
+    /// The pages of a run of this shape.
+    pub fn new(shape: Shape, mut entries: I) -> Self {
+        let next = entries.next();
+        Self { entries, shape, next }
+    }
+}
+
+impl<I: Iterator<Item = Entry>> Iterator for Pages<I> {
+    /// The first prefix of a page, and its bytes.
+    type Item = (u64, Vec<u8>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let first = self.next?;
+        let mut page = Page::new(self.shape, first.prefix);
+        while let Some(entry) = self.next {
+            if !page.push(entry) {
+                break;
+            }
+            self.next = self.entries.next();
+        }
+        Some((first.prefix, page.finish()))
+    }
+}
+
+/// A page in the making.
+struct Page {
+    shape: Shape,
+    last: u64,
+    /// Bits of the distances so far.
+    bits: usize,
+    distances: Vec<u64>,
+    numbers: Vec<u32>,
+}
+
+impl Page {
+    const fn new(shape: Shape, first: u64) -> Self {
+        Self { shape, last: first, bits: 0, distances: Vec::new(), numbers: Vec::new() }
+    }
+
+    /// Adds an entry, unless there is no room for it.
+    fn push(&mut self, entry: Entry) -> bool {
+        let distance = entry.prefix - self.last;
+        let bits = self.bits + len_rice(distance, self.shape.rice);
+        let all = bits + (self.numbers.len() + 1) * self.shape.number;
+        // The codes are written in words of 32 bits.
+        if HEAD + all.div_ceil(32) * 4 > PAGE {
+            return false;
+        }
+        (self.last, self.bits) = (entry.prefix, bits);
+        self.distances.push(distance);
+        self.numbers.push(entry.number);
+        true
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let mut words = BufBitWriter::<LE, _>::new(MemWordWriterVec::new(Vec::<u32>::new()));
+        // Writing to memory does not fail.
+        for distance in &self.distances {
+            let _ = words.write_rice(*distance, self.shape.rice);
+        }
+        for number in &self.numbers {
+            let _ = words.write_bits(u64::from(*number), self.shape.number);
+        }
+        let words = words.into_inner().map(MemWordWriterVec::into_inner).unwrap_or_default();
+        let (entries, bits) = (self.numbers.len(), self.bits);
+        let head = [&u16_bytes(entries)[..], &u32_bytes(bits)].concat();
+        head.into_iter().chain(words.into_iter().flat_map(u32::to_le_bytes)).collect()
+    }
+}
+
+/// A page has fewer entries than half of its bits, and those fit.
+fn u16_bytes(number: usize) -> [u8; 2] {
+    u16::try_from(number).unwrap_or(u16::MAX).to_le_bytes()
+}
+
+fn u32_bytes(number: usize) -> [u8; 4] {
+    u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
+}
+
+/// A packed page, ready to be read.
+#[derive(Debug)]
+pub struct PageView {
+    shape: Shape,
+    first: u64,
+    entries: usize,
+    /// Bits of the distances.
+    bits: u64,
+    words: Vec<u32>,
+}
+
+impl PageView {
+    /// Looks at a page whose first prefix is known from its key.
+    ///
+    /// # Errors
+    /// [`PageError::Short`] where it cannot hold what it says.
+    pub fn new(shape: Shape, first: u64, bytes: &[u8]) -> Result<Self, PageError> {
+        let short = |entries| PageError::Short { bytes: bytes.len(), entries };
+        let (head, codes) = bytes.split_first_chunk::<HEAD>().ok_or_else(|| short(0))?;
+        let [a, b, bits @ ..] = *head;
+        let (entries, bits) = (usize::from(u16::from_le_bytes([a, b])), u64::from(u32::from_le_bytes(bits)));
+        let (chunks, _) = codes.as_chunks::<4>();
+        let words: Vec<u32> = chunks.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let all = bits + (entries * shape.number) as u64;
+        if words.len() as u64 * 32 < all {
+            return Err(short(entries));
+        }
+        Ok(Self { shape, first, entries, bits, words })
+    }
+
+    /// The numbers of all transactions with this prefix.
+    ///
+    /// # Errors
+    /// As the page is damaged.
+    pub fn find(&self, prefix: u64) -> Result<Vec<u32>, PageError> {
+        let mut found = Vec::new();
+        let mut prefixes = self.prefixes();
+        for at in 0..self.entries {
+            match prefixes.next().ok_or_else(|| self.short())?? {
+                before if before < prefix => {}
+                same if same == prefix => found.push(self.number(at)?),
+                _ => break,
+            }
+        }
+        Ok(found)
+    }
+
+    /// All entries, sorted.
+    ///
+    /// # Errors
+    /// As the page is damaged.
+    pub fn entries(&self) -> Result<Vec<Entry>, PageError> {
+        let mut numbers = self.reader_at(self.bits)?;
+        let entry = |prefix: Result<u64, PageError>| {
+            let number = numbers.read_bits(self.shape.number).map_err(|_| self.short())?;
+            Ok(Entry { prefix: prefix?, number: u32::try_from(number).map_err(|_| self.short())? })
+        };
+        self.prefixes().map(entry).collect()
+    }
+
+    fn prefixes(&self) -> impl Iterator<Item = Result<u64, PageError>> {
+        let mut distances = BufBitReader::<LE, _>::new(MemWordReader::new(&self.words));
+        let mut last = self.first;
+        (0..self.entries).map(move |_| {
+            let distance = distances.read_rice(self.shape.rice).map_err(|_| self.short())?;
+            last = last.checked_add(distance).filter(|prefix| prefix >> PREFIX_BITS == 0).ok_or(PageError::Prefix)?;
+            Ok(last)
+        })
+    }
+
+    fn number(&self, at: usize) -> Result<u32, PageError> {
+        let mut reader = self.reader_at(self.bits + (at * self.shape.number) as u64)?;
+        let number = reader.read_bits(self.shape.number).map_err(|_| self.short())?;
+        u32::try_from(number).map_err(|_| self.short())
+    }
+
+    fn reader_at(&self, bit: u64) -> Result<BufBitReader<LE, MemWordReader<u32, &Vec<u32>>>, PageError> {
+        let mut reader = BufBitReader::<LE, _>::new(MemWordReader::new(&self.words));
+        reader.set_bit_pos(bit).map_err(|_| self.short())?;
+        Ok(reader)
+    }
+
+    const fn short(&self) -> PageError {
+        PageError::Short { bytes: self.words.len() * 4, entries: self.entries }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Evenly spread, like hashes.
+    fn spread(transactions: u32, seed: u64) -> Vec<Entry> {
+        let hash = |number: u32| {
+            let bytes = [seed.to_le_bytes(), u64::from(number).to_le_bytes()].concat();
+            prefix(&Txid::hash(&bytes))
+        };
+        let mut entries: Vec<_> = (0..transactions).map(|number| Entry { prefix: hash(number), number }).collect();
+        entries.sort_unstable();
+        entries
+    }
+
+    fn packed(entries: &[Entry]) -> (Shape, Vec<(u64, Vec<u8>)>) {
+        let shape = Shape::new(u32::try_from(entries.len()).unwrap());
+        (shape, Pages::new(shape, entries.iter().copied()).collect())
+    }
+
+    #[test]
+    fn forty_two_bits_an_entry_in_a_run_of_any_size() {
+        for transactions in [100_000, 1_000_000] {
+            let (_, pages) = packed(&spread(transactions, 1));
+            let bytes: usize = pages.iter().map(|(_, page)| page.len()).sum();
+            let millibits = bytes as u64 * 8_000 / u64::from(transactions);
+            assert!((41_000..42_300).contains(&millibits), "{millibits}");
+            let full = pages[..pages.len() - 1].iter().all(|(_, page)| PAGE - page.len() < 16);
+            assert!(full, "a page has room left");
+        }
+    }
+
+    #[test]
+    fn each_is_found_in_the_last_page_that_does_not_begin_behind_it() {
+        let entries = spread(20_000, 2);
+        let (shape, pages) = packed(&entries);
+        for entry in &entries {
+            let at = pages.partition_point(|(first, _)| *first <= entry.prefix) - 1;
+            let (first, page) = &pages[at];
+            let found = PageView::new(shape, *first, page).unwrap().find(entry.prefix).unwrap();
+            assert!(found.contains(&entry.number), "{entry:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_packed_is_read(mut raw in prop::collection::vec((0..1_u64 << PREFIX_BITS, 0..5000_u32), 1..5000)) {
+            raw.sort_unstable();
+            let entries: Vec<_> = raw.into_iter().map(|(prefix, number)| Entry { prefix, number }).collect();
+            let shape = Shape::new(5000);
+            let pages = Pages::new(shape, entries.iter().copied());
+            let read = pages.flat_map(|(first, page)| PageView::new(shape, first, &page).unwrap().entries().unwrap());
+            prop_assert_eq!(read.collect::<Vec<_>>(), entries);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600), first in any::<u64>(), prefix in 0..1_u64 << PREFIX_BITS) {
+            if let Ok(page) = PageView::new(Shape::new(1000), first, &bytes) {
+                let _ = (page.find(prefix), page.entries());
+            }
+        }
+    }
+}
