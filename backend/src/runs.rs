@@ -8,6 +8,7 @@
 //!
 //! Bytes in, values out: where pages are kept is `index`'s business, which blocks are sealed `ingest`'s.
 
+pub mod sizes;
 pub mod txids;
 
 /// Bytes that a page holds at most: the store's page of 16 KiB, less what it needs for itself and for the key.
