@@ -8,6 +8,7 @@
 //!
 //! Bytes in, values out: where pages are kept is `index`'s business, which blocks are sealed `ingest`'s.
 
+pub mod postings;
 pub mod sizes;
 pub mod txids;
 
