@@ -8,12 +8,26 @@
 //!
 //! Bytes in, values out: where pages are kept is `index`'s business, which blocks are sealed `ingest`'s.
 
+pub mod hashes;
 pub mod postings;
+pub mod prefixes;
 pub mod sizes;
-pub mod txids;
 
-/// Bytes that a page holds at most: the store's page of 16 KiB, less what it needs for itself and for the key.
+/// Bytes that a page holds at most: the store's page of 16 KiB, less what it needs for itself, the key and a checksum.
 pub const PAGE: usize = (16 << 10) - 64;
+
+/// The best parameter of a Golomb-Rice code for the distances of so many prefixes: the largest power of two below the
+/// median of their geometric distribution, which is 0.693 times its mean.
+fn rice(prefixes: u64) -> usize {
+    let mean = (1_u64 << hashes::PREFIX_BITS) / prefixes.max(1);
+    let median = mean / 1000 * 693 + mean % 1000 * 693 / 1000;
+    median.max(1).ilog2() as usize
+}
+
+/// Bits of a number of one of so many transactions.
+const fn width(transactions: u32) -> usize {
+    (u32::BITS - transactions.leading_zeros()) as usize
+}
 
 /// Why a page cannot be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]

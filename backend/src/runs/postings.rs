@@ -1,49 +1,64 @@
 //! Which transactions pay or spend a script: sorted 40-bit prefixes of scripts, each with its postings.
 //!
 //! A script's first posting in a page is a number of the run's width, the others are distances in zeta codes: coins are
-//! spent soon or after years, and no geometric code fits both. Two bits say whether the transaction pays the script, spends
-//! from it or does both; zero ends the list. Lists go on in the next page under the same prefix.
+//! spent soon or after years, and no geometric code fits both. Two bits say whether the transaction pays the script or
+//! spends from it; the rarer roles take two bits more, and zero ends the list. Lists go on in the next page under the same
+//! prefix.
+//!
+//! Who spends an output is among those that spend from its script, told by a look at their inputs. Where a script has too
+//! many of them to look at, its spends are named in pages of their own, and say so here.
+
+use std::ops::RangeInclusive;
 
 use dsi_bitstream::prelude::*;
 
-use super::txids::PREFIX_BITS;
+use super::hashes::{PREFIX_BITS, Prefix};
 use super::{PAGE, PageError};
 
 /// Bytes in front of a page's codes: scripts.
 const HEAD: usize = 4;
 
-/// Bits of a posting's role.
+/// Bits of a role: the usual ones take the first, the others both.
 const ROLE: usize = 2;
 
 /// The parameter of the distances' zeta codes.
 const ZETA: usize = 5;
 
-/// What a transaction does with a script.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Role {
+/// What a transaction does with a script: at least one of the first two.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Role {
     /// It has an output with the script.
-    Pays,
+    pub pays: bool,
     /// It spends an output with the script.
-    Spends,
-    /// It does both.
-    Both,
+    pub spends: bool,
+    /// The outpoints that it spends are named in the run's pages of spends.
+    pub named: bool,
 }
 
-impl Role {
-    const fn code(self) -> u64 {
-        match self {
-            Self::Pays => 1,
-            Self::Spends => 2,
-            Self::Both => 3,
-        }
-    }
+/// Ends a list.
+const END: u64 = 0;
 
-    const fn of(code: u64) -> Option<Self> {
-        match code {
-            1 => Some(Self::Pays),
-            2 => Some(Self::Spends),
-            3 => Some(Self::Both),
-            _ => None,
+/// Leads to the rarer roles.
+const RARE: u64 = 3;
+
+const PAYS: Role = Role { pays: true, spends: false, named: false };
+const SPENDS: Role = Role { pays: false, spends: true, named: false };
+const RARER: [Role; 3] = [
+    Role { pays: true, spends: true, named: false },
+    Role { pays: false, spends: true, named: true },
+    Role { pays: true, spends: true, named: true },
+];
+
+impl Role {
+    /// The code, and its bits.
+    fn code(self) -> (u64, usize) {
+        match self {
+            PAYS => (1, ROLE),
+            SPENDS => (2, ROLE),
+            rare => {
+                let at = RARER.iter().position(|role| *role == rare).unwrap_or(0);
+                (RARE | (at as u64) << ROLE, 2 * ROLE)
+            }
         }
     }
 }
@@ -51,8 +66,8 @@ impl Role {
 /// A transaction of a run and a script that it touches.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Posting {
-    /// The keyed hash of the script, cut to [`PREFIX_BITS`].
-    pub script: u64,
+    /// Of the script.
+    pub script: Prefix,
     /// The transaction's number among the run's.
     pub number: u32,
     /// What it does.
@@ -70,10 +85,8 @@ pub struct Shape {
 
 impl Shape {
     /// For a run of so many transactions that touch so many scripts.
-    pub fn new(transactions: u32, scripts: u64) -> Self {
-        let spread = (1_u64 << PREFIX_BITS) / scripts.max(1);
-        let median = spread / 1000 * 693 + spread % 1000 * 693 / 1000;
-        Self { rice: median.max(1).ilog2() as usize, number: (u32::BITS - transactions.leading_zeros()) as usize }
+    pub fn new(scripts: u64, transactions: u32) -> Self {
+        Self { rice: super::rice(scripts), number: super::width(transactions) }
     }
 }
 
@@ -115,7 +128,7 @@ struct Page {
     words: BufBitWriter<LE, MemWordWriterVec<u32, Vec<u32>>>,
     bits: usize,
     scripts: u32,
-    first: u64,
+    first: Prefix,
     last: Option<Posting>,
 }
 
@@ -132,22 +145,23 @@ impl Page {
             Some(last) => len_zeta(u64::from(posting.number - last.number - 1), ZETA),
             None => self.opening() + len_rice(self.distance(&posting), self.shape.rice) + self.shape.number,
         };
-        let bits = self.bits + code + ROLE;
+        let (role, role_bits) = posting.role.code();
+        let bits = self.bits + code + role_bits;
         if HEAD + (bits + ROLE).div_ceil(32) * 4 > PAGE {
             return false;
         }
         // Writing to memory does not fail.
         match same {
             Some(last) => {
-                let _ = self.words.write_bits(posting.role.code(), ROLE);
+                let _ = self.words.write_bits(role, role_bits);
                 let _ = self.words.write_zeta(u64::from(posting.number - last.number - 1), ZETA);
             }
             None => {
                 if self.last.is_some() {
-                    let _ = self.words.write_bits(0, ROLE);
+                    let _ = self.words.write_bits(END, ROLE);
                 }
                 let _ = self.words.write_rice(self.distance(&posting), self.shape.rice);
-                let _ = self.words.write_bits(posting.role.code(), ROLE);
+                let _ = self.words.write_bits(role, role_bits);
                 let _ = self.words.write_bits(u64::from(posting.number), self.shape.number);
                 self.scripts += 1;
             }
@@ -166,74 +180,140 @@ impl Page {
     }
 
     fn finish(mut self) -> Vec<u8> {
-        let _ = self.words.write_bits(0, ROLE);
+        let _ = self.words.write_bits(END, ROLE);
         let words = self.words.into_inner().map(MemWordWriterVec::into_inner).unwrap_or_default();
         self.scripts.to_le_bytes().into_iter().chain(words.into_iter().flat_map(u32::to_le_bytes)).collect()
     }
 }
 
-/// Reads a page whose first script is known from its key, and hands each posting to `take` until that has had enough.
+/// A page being read.
+struct Reading {
+    shape: Shape,
+    words: BufBitReader<LE, MemWordReader<u32, Vec<u32>>>,
+    bytes: usize,
+    /// Scripts that have not begun.
+    left: u32,
+    script: Prefix,
+    /// The list's last number; `None` between lists.
+    last: Option<u32>,
+    /// Whether a list has begun.
+    open: bool,
+}
+
+impl Reading {
+    fn new(shape: Shape, first: Prefix, bytes: &[u8]) -> Result<Self, PageError> {
+        let short = PageError::Short { bytes: bytes.len(), entries: 0 };
+        let (head, codes) = bytes.split_first_chunk::<HEAD>().ok_or(short)?;
+        let (chunks, _) = codes.as_chunks::<4>();
+        let words: Vec<u32> = chunks.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let words = BufBitReader::new(MemWordReader::new(words));
+        let left = u32::from_le_bytes(*head);
+        Ok(Self { shape, words, bytes: bytes.len(), left, script: first, last: None, open: false })
+    }
+
+    fn next(&mut self) -> Result<Option<Posting>, PageError> {
+        loop {
+            if !self.open {
+                if self.left == 0 {
+                    return Ok(None);
+                }
+                self.begin_list()?;
+            }
+            if let Some(role) = self.role()? {
+                let number = self.number()?;
+                self.last = Some(number);
+                return Ok(Some(Posting { script: self.script, number, role }));
+            }
+            self.open = false;
+        }
+    }
+
+    fn begin_list(&mut self) -> Result<(), PageError> {
+        let distance = self.words.read_rice(self.shape.rice).map_err(|_| self.short())?;
+        let script = self.script.checked_add(distance).filter(|script| script >> PREFIX_BITS == 0);
+        self.script = script.ok_or(PageError::Prefix)?;
+        (self.left, self.last, self.open) = (self.left - 1, None, true);
+        Ok(())
+    }
+
+    fn role(&mut self) -> Result<Option<Role>, PageError> {
+        Ok(match self.bits(ROLE)? {
+            END => None,
+            1 => Some(PAYS),
+            2 => Some(SPENDS),
+            _ => {
+                let rarer = usize::try_from(self.bits(ROLE)?).unwrap_or(usize::MAX);
+                Some(*RARER.get(rarer).ok_or_else(|| self.short())?)
+            }
+        })
+    }
+
+    fn number(&mut self) -> Result<u32, PageError> {
+        let number = match self.last {
+            None => self.bits(self.shape.number)?,
+            Some(last) => {
+                let distance = self.words.read_zeta(ZETA).map_err(|_| self.short())?;
+                (u64::from(last) + 1).checked_add(distance).ok_or_else(|| self.short())?
+            }
+        };
+        u32::try_from(number).map_err(|_| self.short())
+    }
+
+    fn bits(&mut self, bits: usize) -> Result<u64, PageError> {
+        self.words.read_bits(bits).map_err(|_| self.short())
+    }
+
+    const fn short(&self) -> PageError {
+        PageError::Short { bytes: self.bytes, entries: 0 }
+    }
+}
+
+/// The postings of a page whose first script is known from its key, in order. Ends behind an error, where the page is
+/// damaged.
+pub fn read(shape: Shape, first: Prefix, bytes: &[u8]) -> impl Iterator<Item = Result<Posting, PageError>> + use<> {
+    let mut reading = Some(Reading::new(shape, first, bytes));
+    std::iter::from_fn(move || {
+        let next = match reading.as_mut()? {
+            Ok(reading) => reading.next().transpose(),
+            Err(error) => Some(Err(*error)),
+        };
+        if next.as_ref().is_none_or(Result::is_err) {
+            reading = None;
+        }
+        next
+    })
+}
+
+/// The postings of a page's scripts with one of these prefixes.
 ///
 /// # Errors
 /// As the page is damaged.
-pub fn read(
+pub fn find(
     shape: Shape,
-    first: u64,
+    first: Prefix,
     bytes: &[u8],
-    mut take: impl FnMut(Posting) -> std::ops::ControlFlow<()>,
-) -> Result<(), PageError> {
-    let short = || PageError::Short { bytes: bytes.len(), entries: 0 };
-    let (head, codes) = bytes.split_first_chunk::<HEAD>().ok_or_else(short)?;
-    let (chunks, _) = codes.as_chunks::<4>();
-    let words: Vec<u32> = chunks.iter().map(|word| u32::from_le_bytes(*word)).collect();
-    let mut reader = BufBitReader::<LE, _>::new(MemWordReader::<u32, _>::new(&words));
-    let mut script = first;
-    for _ in 0..u32::from_le_bytes(*head) {
-        let distance = reader.read_rice(shape.rice).map_err(|_| short())?;
-        script = script.checked_add(distance).filter(|script| script >> PREFIX_BITS == 0).ok_or(PageError::Prefix)?;
-        let mut last: Option<u32> = None;
-        while let Some(role) = Role::of(reader.read_bits(ROLE).map_err(|_| short())?) {
-            let number = match last {
-                None => reader.read_bits(shape.number).map_err(|_| short())?,
-                Some(last) => {
-                    let distance = reader.read_zeta(ZETA).map_err(|_| short())?;
-                    (u64::from(last) + 1).checked_add(distance).ok_or_else(short)?
-                }
-            };
-            let number = u32::try_from(number).map_err(|_| short())?;
-            last = Some(number);
-            if take(Posting { script, number, role }).is_break() {
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
+    scripts: &RangeInclusive<Prefix>,
+) -> Result<Vec<Posting>, PageError> {
+    let is = |posting: &Result<Posting, PageError>, test: &dyn Fn(Prefix) -> bool| match posting {
+        Ok(posting) => test(posting.script),
+        Err(_) => true,
+    };
+    read(shape, first, bytes)
+        .skip_while(|posting| is(posting, &|script| script < *scripts.start()) && posting.is_ok())
+        .take_while(|posting| is(posting, &|script| script <= *scripts.end()))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::ops::ControlFlow;
 
     use proptest::prelude::*;
 
     use super::*;
 
-    fn all(shape: Shape, pages: &[(u64, Vec<u8>)]) -> Vec<Posting> {
-        let mut read_back = Vec::new();
-        for (first, page) in pages {
-            assert!(page.len() <= PAGE);
-            let keep = |posting| {
-                read_back.push(posting);
-                ControlFlow::Continue(())
-            };
-            read(shape, *first, page, keep).unwrap();
-        }
-        read_back
-    }
-
     fn roles() -> impl Strategy<Value = Role> {
-        prop_oneof![Just(Role::Pays), Just(Role::Spends), Just(Role::Both)]
+        prop_oneof![Just(PAYS), Just(SPENDS), Just(RARER[0]), Just(RARER[1]), Just(RARER[2])]
     }
 
     proptest! {
@@ -245,19 +325,21 @@ mod tests {
             let posting = |((script, number), role): ((u64, u32), Role)| Posting { script: script * spread, number, role };
             let raw: BTreeMap<_, _> = raw;
             let postings: Vec<_> = raw.into_iter().map(posting).collect();
-            let shape = Shape::new(40_000, 300);
+            let shape = Shape::new(300, 40_000);
             let pages: Vec<_> = Pages::new(shape, postings.iter().copied()).collect();
-            prop_assert_eq!(all(shape, &pages), postings);
+            prop_assert!(pages.iter().all(|(_, page)| page.len() <= PAGE));
+            let all = pages.iter().flat_map(|(first, page)| read(shape, *first, page)).collect::<Result<Vec<_>, _>>();
+            prop_assert_eq!(all, Ok(postings.clone()));
+            let wanted = 7 * spread..=11 * spread;
+            let found = pages.iter().map(|(first, page)| find(shape, *first, page, &wanted).unwrap()).collect::<Vec<_>>();
+            let expected = postings.into_iter().filter(|posting| wanted.contains(&posting.script)).collect::<Vec<_>>();
+            prop_assert_eq!(found.concat(), expected);
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600), first in any::<u64>()) {
-            let mut count = 0;
-            let _ = read(Shape::new(1000, 1000), first, &bytes, |_| {
-                count += 1;
-                ControlFlow::Continue(())
-            });
-            prop_assert!(count <= bytes.len() * 8);
+            let count = read(Shape::new(1000, 1000), first, &bytes).count();
+            prop_assert!(count <= bytes.len() * 8 + 1);
         }
     }
 }

@@ -1,17 +1,15 @@
-//! Which transaction has a txid: sorted 40-bit prefixes and the transactions' numbers within the run.
+//! Which transaction a hash leads to: sorted 40-bit prefixes and the transactions' numbers within the run.
 //!
-//! The page's distances come first, in Golomb-Rice codes, because a search reads them from the start; the numbers follow,
-//! of one width, so that only the one that is wanted is read. Prefixes are the txid's first five bytes as it is hashed:
-//! of 1.3 billion transactions one in nine hundred searches meets a second one, which costs a look at its bytes.
+//! Of txids, and of the outpoints whose spenders are told by name. The page's distances come first, in Golomb-Rice codes,
+//! because a search reads them from the start; the numbers follow, of one width, so that only the one that is wanted is
+//! read. Of 1.3 billion transactions one in nine hundred searches meets a second one, which costs a look at its bytes.
 
-use bitcoin::Txid;
-use bitcoin::hashes::Hash;
+use std::ops::RangeInclusive;
+
 use dsi_bitstream::prelude::*;
 
+use super::hashes::{PREFIX_BITS, Prefix};
 use super::{PAGE, PageError};
-
-/// Bits of a prefix.
-pub const PREFIX_BITS: u32 = 40;
 
 /// Bytes in front of a page's codes: entries, and bits of the distances.
 const HEAD: usize = 6;
@@ -26,28 +24,19 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// For a run of so many transactions, evenly spread as hashes are.
-    pub fn new(transactions: u32) -> Self {
-        let spread = (1_u64 << PREFIX_BITS) / u64::from(transactions.max(1));
-        // The best parameter of a geometric distribution is the largest power of two below its median.
-        let median = spread / 1000 * 693 + spread % 1000 * 693 / 1000;
-        Self { rice: median.max(1).ilog2() as usize, number: (u32::BITS - transactions.leading_zeros()) as usize }
+    /// For so many entries, evenly spread as hashes are, in a run of so many transactions.
+    pub fn new(entries: u64, transactions: u32) -> Self {
+        Self { rice: super::rice(entries), number: super::width(transactions) }
     }
 }
 
 /// A transaction of a run.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Entry {
-    /// See [`prefix`].
-    pub prefix: u64,
+    /// Of its txid, or of an outpoint that it spends.
+    pub prefix: Prefix,
     /// Its number among the run's.
     pub number: u32,
-}
-
-/// What a txid is sorted by.
-pub fn prefix(txid: &Txid) -> u64 {
-    let [a, b, c, d, e, ..] = *txid.as_byte_array();
-    u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
 }
 
 /// Packs sorted entries.
@@ -142,7 +131,7 @@ fn u32_bytes(number: usize) -> [u8; 4] {
 #[derive(Debug)]
 pub struct PageView {
     shape: Shape,
-    first: u64,
+    first: Prefix,
     entries: usize,
     /// Bits of the distances.
     bits: u64,
@@ -168,18 +157,19 @@ impl PageView {
         Ok(Self { shape, first, entries, bits, words })
     }
 
-    /// The numbers of all transactions with this prefix.
+    /// The entries with one of these prefixes.
     ///
     /// # Errors
     /// As the page is damaged.
-    pub fn find(&self, prefix: u64) -> Result<Vec<u32>, PageError> {
+    pub fn find(&self, prefixes: &RangeInclusive<Prefix>) -> Result<Vec<Entry>, PageError> {
         let mut found = Vec::new();
-        let mut prefixes = self.prefixes();
-        for at in 0..self.entries {
-            match prefixes.next().ok_or_else(|| self.short())?? {
-                before if before < prefix => {}
-                same if same == prefix => found.push(self.number(at)?),
-                _ => break,
+        for (at, prefix) in self.prefixes().enumerate() {
+            let prefix = prefix?;
+            if prefix > *prefixes.end() {
+                break;
+            }
+            if prefix >= *prefixes.start() {
+                found.push(Entry { prefix, number: self.number(at)? });
             }
         }
         Ok(found)
@@ -227,15 +217,18 @@ impl PageView {
 
 #[cfg(test)]
 mod tests {
+    use bitcoin::Txid;
+    use bitcoin::hashes::Hash;
     use proptest::prelude::*;
 
+    use super::super::hashes::of_txid;
     use super::*;
 
     /// Evenly spread, like hashes.
     fn spread(transactions: u32, seed: u64) -> Vec<Entry> {
         let hash = |number: u32| {
             let bytes = [seed.to_le_bytes(), u64::from(number).to_le_bytes()].concat();
-            prefix(&Txid::hash(&bytes))
+            of_txid(&Txid::hash(&bytes))
         };
         let mut entries: Vec<_> = (0..transactions).map(|number| Entry { prefix: hash(number), number }).collect();
         entries.sort_unstable();
@@ -243,7 +236,7 @@ mod tests {
     }
 
     fn packed(entries: &[Entry]) -> (Shape, Vec<(u64, Vec<u8>)>) {
-        let shape = Shape::new(u32::try_from(entries.len()).unwrap());
+        let shape = Shape::new(entries.len() as u64, u32::try_from(entries.len()).unwrap());
         (shape, Pages::new(shape, entries.iter().copied()).collect())
     }
 
@@ -266,8 +259,8 @@ mod tests {
         for entry in &entries {
             let at = pages.partition_point(|(first, _)| *first <= entry.prefix) - 1;
             let (first, page) = &pages[at];
-            let found = PageView::new(shape, *first, page).unwrap().find(entry.prefix).unwrap();
-            assert!(found.contains(&entry.number), "{entry:?}");
+            let found = PageView::new(shape, *first, page).unwrap().find(&(entry.prefix..=entry.prefix)).unwrap();
+            assert!(found.contains(entry), "{entry:?}");
         }
     }
 
@@ -276,7 +269,7 @@ mod tests {
         fn what_was_packed_is_read(mut raw in prop::collection::vec((0..1_u64 << PREFIX_BITS, 0..5000_u32), 1..5000)) {
             raw.sort_unstable();
             let entries: Vec<_> = raw.into_iter().map(|(prefix, number)| Entry { prefix, number }).collect();
-            let shape = Shape::new(5000);
+            let shape = Shape::new(5000, 5000);
             let pages = Pages::new(shape, entries.iter().copied());
             let read = pages.flat_map(|(first, page)| PageView::new(shape, first, &page).unwrap().entries().unwrap());
             prop_assert_eq!(read.collect::<Vec<_>>(), entries);
@@ -284,8 +277,8 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600), first in any::<u64>(), prefix in 0..1_u64 << PREFIX_BITS) {
-            if let Ok(page) = PageView::new(Shape::new(1000), first, &bytes) {
-                let _ = (page.find(prefix), page.entries());
+            if let Ok(page) = PageView::new(Shape::new(1000, 1000), first, &bytes) {
+                let _ = (page.find(&(prefix..=prefix)), page.entries());
             }
         }
     }
