@@ -18,12 +18,16 @@ use crate::source::{BlockFile, UndoFile};
 
 mod entries;
 mod error;
+mod merge;
 mod overlay;
+mod run_list;
+mod runs;
 mod store;
 mod summaries;
 mod tables;
 
 pub use error::IndexError;
+pub use runs::{BadPage, Live, Runs, View};
 use store::{FILE, Medium, Store};
 pub use summaries::Summaries;
 pub use tables::SCHEMA_VERSION;

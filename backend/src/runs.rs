@@ -11,6 +11,9 @@
 pub mod hashes;
 pub mod postings;
 pub mod prefixes;
+pub mod rows;
+pub mod run;
+pub mod seal;
 pub mod sizes;
 
 /// Bytes that a page holds at most: the store's page of 16 KiB, less what it needs for itself, the key and a checksum.
@@ -34,7 +37,7 @@ const fn width(transactions: u32) -> usize {
 #[non_exhaustive]
 pub enum PageError {
     /// It ends before what it says it holds.
-    #[error("a page of {bytes} bytes is too short for its {entries} entries: build the index anew")]
+    #[error("a page of {bytes} bytes is too short for its {entries} entries")]
     Short {
         /// Bytes that are there.
         bytes: usize,
@@ -42,6 +45,12 @@ pub enum PageError {
         entries: usize,
     },
     /// It holds a prefix that no page has.
-    #[error("a page leads beyond the largest prefix: build the index anew")]
+    #[error("a page leads beyond the largest prefix")]
     Prefix,
+    /// Its checksum does not hold.
+    #[error("a page's checksum does not hold")]
+    Checksum,
+    /// The store cannot read it.
+    #[error("a page cannot be read")]
+    Unreadable,
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::runs::PageError;
+
 /// Why the index cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,6 +63,9 @@ pub enum IndexError {
         /// What redb says.
         error: Box<redb::Error>,
     },
+    /// A page of a run is damaged; the run is made anew.
+    #[error("{0}")]
+    Page(#[from] PageError),
     /// redb panicked, which it does on some damage.
     #[error("the index is damaged: reading it panicked")]
     Panicked,

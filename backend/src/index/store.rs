@@ -15,13 +15,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use redb::backends::InMemoryBackend;
-use redb::{Database, DatabaseError, ReadableDatabase, TableError, WriteTransaction};
+use redb::{Database, DatabaseError, ReadableDatabase, TableDefinition, TableError, WriteTransaction};
 
 use super::overlay::Overlay;
 use super::tables::{
-    BLK_FILE_TO_RECORDS, CHUNK_TO_BLOCKS, HEIGHT_TO_SUMMARY, META, REV_FILE_TO_RECORDS, SCHEMA_VERSION,
+    BLK_FILE_TO_RECORDS, CHUNK_TO_BLOCKS, HEIGHT_TO_SIZES, HEIGHT_TO_SUMMARY, LIVE, META, REV_FILE_TO_RECORDS,
+    RUN_TO_HEAD, SCHEMA_VERSION, page_table,
 };
 use super::{Identity, IndexError};
+use crate::runs::hashes::Secret;
+use crate::runs::run::Kind;
 
 /// Memory that redb may use for its cache: most rows are read once, at the start.
 const CACHE_BYTES: usize = 32 << 20;
@@ -46,6 +49,7 @@ pub struct Store {
     path: PathBuf,
     medium: Medium,
     identity: Mutex<Identity>,
+    secret: Mutex<Secret>,
     db: RwLock<Option<Database>>,
     generation: AtomicU32,
     damage: Mutex<Option<String>>,
@@ -61,9 +65,10 @@ impl Store {
     /// Opens what is at `path` on a medium.
     pub fn on(medium: Medium, path: PathBuf, identity: &Identity) -> Result<Self, IndexError> {
         let store = Self {
-            path,
             medium,
             identity: Mutex::new(identity.clone()),
+            secret: Mutex::new(Secret::random().map_err(|error| IndexError::directory(&path, &error))?),
+            path,
             db: RwLock::new(None),
             generation: AtomicU32::new(0),
             damage: Mutex::new(None),
@@ -121,9 +126,14 @@ impl Store {
     /// Takes over another obfuscation key and forgets every row: the node has started over with new files.
     pub fn start_over(&self, identity: &Identity) -> Result<(), IndexError> {
         *self.identity.lock() = identity.clone();
-        let outcome = self.write(|transaction| own(transaction, identity, false));
+        let outcome = self.write(|transaction| own(transaction, identity, self.secret(), false));
         self.generation.fetch_add(1, Ordering::AcqRel);
         outcome
+    }
+
+    /// What this index hashes scripts with: the same as long as this value lives, whatever becomes of the file.
+    pub fn secret(&self) -> Secret {
+        *self.secret.lock()
     }
 
     fn recover(&self, error: &IndexError) -> Result<(), IndexError> {
@@ -184,11 +194,15 @@ impl Store {
                 return Err(self.foreign("blocks directory", found, identity.blocks_dir.display().to_string()));
             }
         }
-        let same_files = owner.is_some_and(|owner| owner.key == identity.key);
+        let same_files = owner.as_ref().is_some_and(|owner| owner.key == identity.key);
+        let secret = owner.and_then(|owner| owner.secret.try_into().ok());
+        if let Some(secret) = secret.filter(|_| same_files) {
+            *self.secret.lock() = Secret(secret);
+        }
         let write = || -> Result<(), redb::Error> {
             let mut transaction = db.begin_write()?;
             transaction.set_quick_repair(true);
-            own(&transaction, &identity, same_files)?;
+            own(&transaction, &identity, self.secret(), same_files)?;
             Ok(transaction.commit()?)
         };
         write().map_err(|error| self.error(error))
@@ -209,6 +223,7 @@ struct Owner {
     magic: Vec<u8>,
     blocks_dir: Vec<u8>,
     key: Vec<u8>,
+    secret: Vec<u8>,
 }
 
 impl Owner {
@@ -281,21 +296,47 @@ fn owner(db: &Database) -> Result<Option<Owner>, redb::Error> {
     };
     let value = |key| Ok::<_, redb::Error>(meta.get(key)?.map(|found| found.value().to_vec()).unwrap_or_default());
     let schema = value("schema")?;
-    Ok(Some(Owner { schema, magic: value("magic")?, blocks_dir: value("blocks")?, key: value("xor")? }))
+    Ok(Some(Owner {
+        schema,
+        magic: value("magic")?,
+        blocks_dir: value("blocks")?,
+        key: value("xor")?,
+        secret: value("secret")?,
+    }))
 }
 
-fn own(transaction: &WriteTransaction, identity: &Identity, keep_rows: bool) -> Result<(), redb::Error> {
+fn own(
+    transaction: &WriteTransaction,
+    identity: &Identity,
+    secret: Secret,
+    keep_rows: bool,
+) -> Result<(), redb::Error> {
     let mut meta = transaction.open_table(META)?;
     meta.insert("schema", &SCHEMA_VERSION.to_le_bytes()[..])?;
     meta.insert("magic", &identity.magic[..])?;
     meta.insert("blocks", path_bytes(identity))?;
     meta.insert("xor", &identity.key[..])?;
-    for table in [BLK_FILE_TO_RECORDS, REV_FILE_TO_RECORDS, HEIGHT_TO_SUMMARY, CHUNK_TO_BLOCKS] {
-        if !keep_rows {
-            transaction.delete_table(table)?;
-        }
-        transaction.open_table(table)?;
+    meta.insert("secret", &secret.0[..])?;
+    let files = [BLK_FILE_TO_RECORDS, REV_FILE_TO_RECORDS, HEIGHT_TO_SUMMARY, CHUNK_TO_BLOCKS];
+    for table in files.into_iter().chain([RUN_TO_HEAD, HEIGHT_TO_SIZES]) {
+        anew(transaction, table, keep_rows)?;
     }
+    for kind in [Kind::Txids, Kind::Scripts, Kind::Spends] {
+        anew(transaction, page_table(kind), keep_rows)?;
+    }
+    anew(transaction, LIVE, keep_rows)
+}
+
+/// Makes a table, or empties it.
+fn anew<K: redb::Key + 'static, V: redb::Value + 'static>(
+    transaction: &WriteTransaction,
+    table: TableDefinition<'_, K, V>,
+    keep_rows: bool,
+) -> Result<(), redb::Error> {
+    if !keep_rows {
+        transaction.delete_table(table)?;
+    }
+    transaction.open_table(table)?;
     Ok(())
 }
 

@@ -1,6 +1,9 @@
 //! Every table of the index and the version of their form.
 
-use redb::TableDefinition;
+use redb::{Table, TableDefinition};
+
+use crate::runs::hashes::Prefix;
+use crate::runs::run::Kind;
 
 /// Raised whenever a table or an entry changes its form. An index of another version is refused.
 pub const SCHEMA_VERSION: u32 = 3;
@@ -20,3 +23,27 @@ pub const HEIGHT_TO_SUMMARY: TableDefinition<u32, &[u8]> = TableDefinition::new(
 /// Number of a chunk of 2,016 heights → the block hash that each height's statistics are of, zeros where there are none
 /// (`entries::chunk`). What is there is known from these at the start, without reading the statistics.
 pub const CHUNK_TO_BLOCKS: TableDefinition<u32, &[u8]> = TableDefinition::new("chunk_to_blocks");
+
+/// [`LIVE_RUNS`] → which runs there are (`run_list::RunList`).
+pub const LIVE: TableDefinition<&str, &[u8]> = TableDefinition::new("live");
+
+/// The only key of [`LIVE`].
+pub const LIVE_RUNS: &str = "runs";
+
+/// Number of a run → its head (`runs::run::Run`).
+pub const RUN_TO_HEAD: TableDefinition<u32, &[u8]> = TableDefinition::new("run_to_head");
+
+/// The lowest height of a group of blocks → the sizes of their transactions (`runs::sizes`).
+pub const HEIGHT_TO_SIZES: TableDefinition<u32, &[u8]> = TableDefinition::new("height_to_sizes");
+
+/// Pages of runs: run, first prefix, number among the run's pages with that first prefix.
+pub type PageTable<'t> = Table<'t, (u32, Prefix, u32), &'static [u8]>;
+
+/// Where pages of a kind are.
+pub const fn page_table(kind: Kind) -> TableDefinition<'static, (u32, Prefix, u32), &'static [u8]> {
+    TableDefinition::new(match kind {
+        Kind::Txids => "txid_pages",
+        Kind::Scripts => "script_pages",
+        Kind::Spends => "spend_pages",
+    })
+}

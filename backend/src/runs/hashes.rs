@@ -27,6 +27,16 @@ pub fn of_txid(txid: &Txid) -> Prefix {
 pub struct Secret(pub [u8; 16]);
 
 impl Secret {
+    /// One that nobody knows.
+    ///
+    /// # Errors
+    /// Where the system gives no random bytes.
+    pub fn random() -> std::io::Result<Self> {
+        let mut secret = [0; 16];
+        getrandom::fill(&mut secret)?;
+        Ok(Self(secret))
+    }
+
     /// Of a scriptPubKey.
     pub fn of_script(&self, script: &Script) -> Prefix {
         self.hash(&[script.as_bytes()])

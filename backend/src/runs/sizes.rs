@@ -1,16 +1,29 @@
-//! Where a block's transactions begin, as their sizes.
+//! Where a block's transactions lie, as their sizes: in the block, and in its undo record.
 //!
 //! A transaction is found by its number, and its number by the txid; to read it alone, its place in the block has to be
-//! known. Sizes are close to each other within a block, so each block has a Golomb-Rice parameter of its own, and a group of
+//! known. Sizes are close to each other within a block, so each block has Golomb-Rice parameters of its own, and a group of
 //! blocks shares a page. A place is the sum of the sizes in front of it: a few thousand codes at most.
 
+use std::ops::Range;
+
+use bitcoin::VarInt;
 use dsi_bitstream::prelude::*;
+use hindsight_shared::block::HEADER_SIZE;
 
 use super::{PAGE, PageError};
 
-/// Bits of a block's number of transactions, and of its parameter. A block has at most 4,000,000 bytes.
+/// Bits of a block's number of transactions, and of a parameter. A block has at most 4,000,000 bytes.
 const COUNT: usize = 17;
 const PARAMETER: usize = 5;
+
+/// Bytes of a transaction and of its undo: nothing for a coinbase, and where the block has no undo.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct TxSize {
+    /// With witnesses.
+    pub tx: u32,
+    /// Its count and each prevout.
+    pub undo: u32,
+}
 
 /// Sizes of the transactions of consecutive blocks, packed until a page is full.
 #[derive(Debug)]
@@ -29,21 +42,28 @@ impl Default for SizesPage {
 
 impl SizesPage {
     /// Adds a block, unless there is no room for it. A page takes its first block however large that is.
-    pub fn push(&mut self, sizes: &[u32]) -> bool {
-        let rice = parameter(sizes);
-        let codes: usize = sizes.iter().map(|size| len_rice(u64::from(*size), rice)).sum();
-        let bits = self.bits + COUNT + PARAMETER + codes;
+    pub fn push(&mut self, sizes: &[TxSize]) -> bool {
+        let [tx, undo] = [parameter(sizes, |size| size.tx), parameter(sizes, |size| size.undo)];
+        let code = |size: &TxSize| len_rice(size.tx.into(), tx) + len_rice(size.undo.into(), undo);
+        let bits = self.bits + COUNT + 2 * PARAMETER + sizes.iter().map(code).sum::<usize>();
         if self.blocks > 0 && bits.div_ceil(32) * 4 > PAGE {
             return false;
         }
         // Writing to memory does not fail.
         let _ = self.words.write_bits(sizes.len() as u64, COUNT);
-        let _ = self.words.write_bits(rice as u64, PARAMETER);
+        let _ = self.words.write_bits(tx as u64, PARAMETER);
+        let _ = self.words.write_bits(undo as u64, PARAMETER);
         for size in sizes {
-            let _ = self.words.write_rice(u64::from(*size), rice);
+            let _ = self.words.write_rice(size.tx.into(), tx);
+            let _ = self.words.write_rice(size.undo.into(), undo);
         }
         (self.bits, self.blocks) = (bits, self.blocks + 1);
         true
+    }
+
+    /// Blocks so far.
+    pub const fn blocks(&self) -> u32 {
+        self.blocks
     }
 
     /// The page's bytes.
@@ -54,20 +74,20 @@ impl SizesPage {
 }
 
 /// The best parameter for these sizes: near the logarithm of their mean, tried on both sides.
-fn parameter(sizes: &[u32]) -> usize {
-    let sum: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
+fn parameter(sizes: &[TxSize], size: impl Fn(&TxSize) -> u32) -> usize {
+    let sum: u64 = sizes.iter().map(|tx| u64::from(size(tx))).sum();
     let guess = (sum / (sizes.len() as u64).max(1)).max(1).ilog2() as usize;
-    let bits = |rice: usize| sizes.iter().map(|size| len_rice(u64::from(*size), rice)).sum::<usize>();
+    let bits = |rice: usize| sizes.iter().map(|tx| len_rice(size(tx).into(), rice)).sum::<usize>();
     (guess.saturating_sub(2)..=guess + 1).min_by_key(|rice| bits(*rice)).unwrap_or(guess)
 }
 
-/// Where a transaction lies among those of its block.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Where a transaction lies.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Place {
-    /// Bytes of those in front of it.
-    pub offset: u64,
-    /// Its own.
-    pub size: u32,
+    /// Its bytes in the block.
+    pub tx: Range<u32>,
+    /// The bytes of its undo in the block's undo record; empty where there is none.
+    pub undo: Range<u32>,
 }
 
 /// Finds a transaction of the page's `block`-th block.
@@ -75,23 +95,77 @@ pub struct Place {
 /// # Errors
 /// [`PageError::Short`] where the page ends before it, or the block has fewer.
 pub fn place(page: &[u8], block: u32, index: u32) -> Result<Place, PageError> {
-    let (chunks, _) = page.as_chunks::<4>();
-    let words: Vec<u32> = chunks.iter().map(|word| u32::from_le_bytes(*word)).collect();
-    let mut reader = BufBitReader::<LE, _>::new(MemWordReader::<u32, _>::new(&words));
-    let short = || PageError::Short { bytes: page.len(), entries: index as usize + 1 };
+    let mut reader = Reader::new(page);
     for at in 0..=block {
-        let count = reader.read_bits(COUNT).map_err(|_| short())?;
-        let rice = usize::try_from(reader.read_bits(PARAMETER).map_err(|_| short())?).map_err(|_| short())?;
-        let mut offset = 0_u64;
-        for number in 0..count {
-            let size = reader.read_rice(rice).map_err(|_| short())?;
-            if at == block && number == u64::from(index) {
-                return Ok(Place { offset, size: u32::try_from(size).map_err(|_| short())? });
+        let header = reader.block()?;
+        if at == block && index >= header.count {
+            break;
+        }
+        let head = |list: u64| VarInt(list).size() as u64;
+        let (mut tx, mut undo) = (HEADER_SIZE as u64 + head(header.count.into()), head((header.count.max(1) - 1).into()));
+        for number in 0..header.count {
+            let size = reader.size(&header)?;
+            if at == block && number == index {
+                return Ok(Place { tx: reader.range(tx, size.tx)?, undo: reader.range(undo, size.undo)? });
             }
-            offset = offset.saturating_add(size);
+            (tx, undo) = (tx + u64::from(size.tx), undo + u64::from(size.undo));
         }
     }
-    Err(short())
+    Err(reader.short())
+}
+
+/// The sizes of all blocks of a page.
+///
+/// # Errors
+/// [`PageError::Short`] where it ends before so many blocks.
+pub fn blocks(page: &[u8], blocks: u32) -> Result<Vec<Vec<TxSize>>, PageError> {
+    let mut reader = Reader::new(page);
+    let mut block = || {
+        let header = reader.block()?;
+        (0..header.count).map(|_| reader.size(&header)).collect()
+    };
+    (0..blocks).map(|_| block()).collect()
+}
+
+struct Reader {
+    words: BufBitReader<LE, MemWordReader<u32, Vec<u32>>>,
+    bytes: usize,
+}
+
+/// What stands in front of a block's sizes.
+struct Header {
+    count: u32,
+    tx: usize,
+    undo: usize,
+}
+
+impl Reader {
+    fn new(page: &[u8]) -> Self {
+        let (chunks, _) = page.as_chunks::<4>();
+        let words: Vec<u32> = chunks.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        Self { words: BufBitReader::new(MemWordReader::new(words)), bytes: page.len() }
+    }
+
+    fn block(&mut self) -> Result<Header, PageError> {
+        let mut bits = |bits| self.words.read_bits(bits).ok().and_then(|value| u32::try_from(value).ok());
+        let header = (|| Some(Header { count: bits(COUNT)?, tx: bits(PARAMETER)? as usize, undo: bits(PARAMETER)? as usize }))();
+        header.ok_or_else(|| self.short())
+    }
+
+    fn size(&mut self, header: &Header) -> Result<TxSize, PageError> {
+        let mut rice = |parameter| self.words.read_rice(parameter).ok().and_then(|size| u32::try_from(size).ok());
+        let size = (|| Some(TxSize { tx: rice(header.tx)?, undo: rice(header.undo)? }))();
+        size.ok_or_else(|| self.short())
+    }
+
+    fn range(&self, start: u64, size: u32) -> Result<Range<u32>, PageError> {
+        let end = u32::try_from(start + u64::from(size)).map_err(|_| self.short())?;
+        Ok(end - size..end)
+    }
+
+    const fn short(&self) -> PageError {
+        PageError::Short { bytes: self.bytes, entries: 0 }
+    }
 }
 
 #[cfg(test)]
@@ -100,26 +174,34 @@ mod tests {
 
     use super::*;
 
+    fn size() -> impl Strategy<Value = TxSize> {
+        (60..5000_u32, 0..900_u32).prop_map(|(tx, undo)| TxSize { tx, undo })
+    }
+
     proptest! {
         #[test]
-        fn every_place_is_found(blocks in prop::collection::vec(prop::collection::vec(60..5000_u32, 1..60), 1..60)) {
+        fn every_place_is_found(many in prop::collection::vec(prop_oneof![9 => prop::collection::vec(size(), 1..20), 1 => prop::collection::vec(size(), 250..260)], 1..12)) {
             let mut page = SizesPage::default();
-            let taken = blocks.iter().take_while(|sizes| page.push(sizes)).count();
+            let taken = many.iter().take_while(|sizes| page.push(sizes)).count();
+            let count = page.blocks();
             let bytes = page.finish();
             prop_assert!(taken > 0 && bytes.len() <= PAGE);
-            for (block, sizes) in (0..).zip(&blocks[..taken]) {
-                let mut offset = 0;
+            prop_assert_eq!(&blocks(&bytes, count).unwrap()[..], &many[..taken]);
+            for (block, sizes) in (0..).zip(&many[..taken]) {
+                let head = |list: usize| if list < 0xfd { 1 } else { 3 };
+                let (mut tx, mut undo) = (80 + head(sizes.len()), head(sizes.len() - 1));
                 for (index, size) in (0..).zip(sizes) {
-                    prop_assert_eq!(place(&bytes, block, index), Ok(Place { offset, size: *size }));
-                    offset += u64::from(*size);
+                    let expected = Place { tx: tx..tx + size.tx, undo: undo..undo + size.undo };
+                    prop_assert_eq!(place(&bytes, block, index), Ok(expected));
+                    (tx, undo) = (tx + size.tx, undo + size.undo);
                 }
-                prop_assert!(block > 0 || place(&bytes, block, u32::MAX).is_err());
+                prop_assert!(place(&bytes, block, u32::try_from(sizes.len()).unwrap()).is_err());
             }
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300), block in 0..9_u32, index in 0..99_u32) {
-            let _ = place(&bytes, block, index);
+            let _ = (place(&bytes, block, index), blocks(&bytes, block));
         }
     }
 }
