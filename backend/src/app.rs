@@ -1,4 +1,5 @@
-//! Puts the rooms together: source, index, chain and explorer, with one thread that follows the directory and one that computes statistics.
+//! Puts the rooms together: source, index, chain and explorer, with threads that follow the directory, fill in what is
+//! computed from blocks, and write and merge runs of it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,14 +11,18 @@ use hindsight_shared::network::NetworkExt;
 use parking_lot::RwLock;
 
 use crate::chain::Chain;
-use crate::index::{Index, IndexError, Summaries};
-use crate::ingest::{Ingest, Keeper, Report, Statistician};
-use crate::query::{About, Explorer};
+use crate::index::{Index, IndexError, Runs, Summaries};
+use crate::ingest::{Filler, Indexer, Ingest, Keeper, Merger, Statistics};
+use crate::query::{About, Explorer, Map};
+use crate::runs::rows::Level;
 use crate::source::{BlockSource, CoreFiles, Datadir, DatadirOptions, ReadOnce, SourceError};
 use crate::undo::UndoMap;
 
 /// Bytes kept by an explorer that is asked for every block once: enough for the questions about one block.
 const LOOKED_AT: u64 = 64 << 20;
+
+/// One part of the index's memory is the store's.
+const STORE_SHARE: u64 = 8;
 
 /// What an explorer is opened with.
 #[derive(Clone, Debug)]
@@ -28,6 +33,10 @@ pub struct Options {
     pub index_dir: PathBuf,
     /// Bytes of blocks and undo to keep in memory.
     pub cache_bytes: u64,
+    /// What is indexed beside blocks.
+    pub levels: Vec<Level>,
+    /// Bytes of memory that making the index may take.
+    pub index_memory: u64,
     /// What the demo chain is, if it is one.
     pub demo: Option<String>,
 }
@@ -66,10 +75,20 @@ impl App {
     pub fn open(options: &Options) -> Result<Self, OpenError> {
         let files = Arc::new(CoreFiles::open(Datadir::open(&options.datadir)?)?);
         let index_dir = options.index_dir.join(index_folder(files.datadir()));
-        let index = Arc::new(Index::open(&index_dir, &Keeper::identity(&files))?);
-        let (mut app, statistician) =
-            Self::follow(files.clone(), files, index, options.demo.clone(), options.cache_bytes)?;
-        app.spawn("statistics", move |stop| statistician.run(stop))?;
+        let index = Arc::new(Index::open(&index_dir, &Keeper::identity(&files), options.index_memory / STORE_SHARE)?);
+        let about = (options.demo.clone(), options.levels.clone());
+        let (mut app, map) = Self::follow(files.clone(), files.clone(), index, about, options.cache_bytes)?;
+        let memory = usize::try_from(options.index_memory - options.index_memory / STORE_SHARE).unwrap_or(usize::MAX);
+        let Map { chain, undo, report, summaries, runs } = map;
+        let indexer =
+            (!options.levels.is_empty()).then(|| Indexer::new(runs.clone(), report.clone(), &options.levels, memory));
+        let statistics = Statistics::new(summaries, report.statistics());
+        let filler = Filler::new(files, (chain.clone(), undo), statistics, indexer);
+        app.spawn("filler", move |stop| filler.run(stop))?;
+        if !options.levels.is_empty() {
+            let merger = Merger::new(runs, chain, report);
+            app.spawn("merger", move |stop| merger.run(stop))?;
+        }
         Ok(app)
     }
 
@@ -80,39 +99,42 @@ impl App {
     /// Where the system gives no thread.
     pub fn look(files: Arc<CoreFiles>, index: Index) -> Result<Self, OpenError> {
         let source = Arc::new(ReadOnce(files.clone()));
-        Ok(Self::follow(source, files, Arc::new(index), None, LOOKED_AT)?.0)
+        Ok(Self::follow(source, files, Arc::new(index), (None, Level::ALL.to_vec()), LOOKED_AT)?.0)
     }
 
     fn follow(
         source: Arc<dyn BlockSource>,
         files: Arc<CoreFiles>,
         index: Arc<Index>,
-        demo: Option<String>,
+        (demo, levels): (Option<String>, Vec<Level>),
         cache_bytes: u64,
-    ) -> Result<(Self, Statistician), OpenError> {
+    ) -> Result<(Self, Map), OpenError> {
         let datadir = files.datadir().clone();
-        let summaries = Arc::new(Summaries::new(index.clone()));
         let chain = Arc::new(RwLock::new(Chain::new(datadir.network)));
-        let undo = Arc::new(UndoMap::new(files.clone(), chain.clone()));
-        let report = Arc::new(Report::default());
+        let map = Map {
+            undo: Arc::new(UndoMap::new(files.clone(), chain.clone())),
+            chain,
+            report: Arc::default(),
+            summaries: Arc::new(Summaries::new(index.clone())),
+            runs: Arc::new(Runs::new(index.clone())?),
+        };
         let follower = Arc::new(());
         let about = About {
             magic: datadir.magic,
             source: "block files of Bitcoin Core".to_owned(),
             demo,
+            levels,
             follower: Arc::downgrade(&follower),
         };
-        let map = (chain.clone(), undo.clone());
-        let explorer = Explorer::new(source, map.clone(), report.clone(), summaries.clone(), about, cache_bytes);
-        let statistician = Statistician::new(files.clone(), map, summaries, report.statistics());
-        let ingest = Ingest::new(files, (chain, undo), report, index);
+        let ingest = Ingest::new(files, (map.chain.clone(), map.undo.clone()), map.report.clone(), index);
+        let explorer = Explorer::new(source, map.clone(), about, cache_bytes);
         let mut app = Self { explorer: Arc::new(explorer), datadir, stop: Arc::default(), threads: Vec::new() };
         app.spawn("ingest", move |stop| {
             // Dropped when the thread ends, by a panic too.
             let _follower = follower;
             ingest.run(stop);
         })?;
-        Ok((app, statistician))
+        Ok((app, map))
     }
 
     fn spawn(&mut self, name: &str, work: impl FnOnce(&AtomicBool) + Send + 'static) -> Result<(), OpenError> {

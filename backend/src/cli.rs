@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use axum::Router;
 use clap::{Args, Parser, Subcommand};
 use hindsight::app::{App, Options};
-use hindsight::config::{Config, File, ServerArgs, SourceArgs};
+use hindsight::config::{Config, File, IndexArgs, ServerArgs, SourceArgs};
 use hindsight::http::{Access, AppState, Limits, raise_limit, router, serve};
 use hindsight_shared::stats::core::UtxoOverhead;
 use tokio::net::TcpListener;
@@ -72,10 +72,8 @@ struct Serve {
     source: SourceArgs,
     #[command(flatten)]
     server: ServerArgs,
-    /// Where hindsight keeps its index: a few MB of what lies where, built anew when lost [default:
-    /// ~/.local/share/hindsight]
-    #[arg(long, value_name = "DIR", env = "HINDSIGHT_INDEX_DIR")]
-    index_dir: Option<PathBuf>,
+    #[command(flatten)]
+    index: IndexArgs,
 }
 
 /// Runs the command.
@@ -93,18 +91,21 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
     }
     match cli.command {
         Command::Serve(args) => {
-            let config = Config::resolve(file, args.source, args.server, args.index_dir)?;
+            let config = Config::resolve(file, args.source, args.server, args.index)?;
             let options = Options {
                 datadir: config.datadir.clone(),
                 index_dir: config.index_dir.clone(),
                 cache_bytes: config.cache_bytes,
+                levels: config.levels.clone(),
+                index_memory: config.index_memory,
                 demo: None,
             };
             serve_app(&config, || open(&options, &config))
         }
         Command::Demo(args) => demo::run(args),
         Command::Check(args) => {
-            let config = Config::resolve(file, args.source.clone(), ServerArgs::default(), args.index_dir.clone())?;
+            let index = IndexArgs { index_dir: args.index_dir.clone(), ..IndexArgs::default() };
+            let config = Config::resolve(file, args.source.clone(), ServerArgs::default(), index)?;
             check::run(&config, &args)
         }
     }

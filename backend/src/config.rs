@@ -13,6 +13,7 @@ use clap::builder::BoolishValueParser;
 use serde::Deserialize;
 
 use crate::http::host_name;
+use crate::runs::rows::Level;
 use crate::source::DatadirOptions;
 
 /// Where blocks come from.
@@ -61,6 +62,27 @@ pub struct ServerArgs {
     pub cache: Option<u32>,
 }
 
+/// What to remember.
+#[derive(Args, Clone, Debug, Default)]
+pub struct IndexArgs {
+    /// Where hindsight keeps its index, built anew when lost [default: ~/.local/share/hindsight]
+    ///
+    /// What lies where and statistics are some 800 MB on mainnet; transactions and addresses come to about a
+    /// twentieth of the node's block files.
+    #[arg(long, value_name = "DIR", env = "HINDSIGHT_INDEX_DIR")]
+    pub index_dir: Option<PathBuf>,
+    /// What to index: blocks, transactions (found by their ids) or addresses (their histories, and who spent an output)
+    /// [default: addresses]
+    ///
+    /// Each is filled in behind the running server and keeps what the ones before it have; what is there already is
+    /// kept, whichever is chosen.
+    #[arg(long, value_name = "LEVEL", env = "HINDSIGHT_INDEX")]
+    pub index: Option<String>,
+    /// Memory for making the index, in MiB [default: 1024]
+    #[arg(long, value_name = "MIB", env = "HINDSIGHT_INDEX_MEMORY")]
+    pub index_memory: Option<u32>,
+}
+
 /// The TOML file: every flag under its own name, except the one that names the file. What clap fills cannot be read from
 /// it as well: flattened structs accept unknown names, and a misspelt setting has to be told.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -73,6 +95,8 @@ pub struct File {
     network: Option<String>,
     signet_challenge: Option<String>,
     index_dir: Option<PathBuf>,
+    index: Option<String>,
+    index_memory: Option<u32>,
     listen: Option<SocketAddr>,
     host: Vec<String>,
     cors: Option<bool>,
@@ -97,6 +121,10 @@ pub struct Config {
     pub core_compat: u32,
     /// Bytes of blocks to keep.
     pub cache_bytes: u64,
+    /// What is indexed beside blocks.
+    pub levels: Vec<Level>,
+    /// Bytes of memory for making the index.
+    pub index_memory: u64,
 }
 
 impl Config {
@@ -104,7 +132,7 @@ impl Config {
     ///
     /// # Errors
     /// Where a value cannot be meant, with that value; where a default needs a home directory and there is none.
-    pub fn resolve(file: File, source: SourceArgs, server: ServerArgs, index_dir: Option<PathBuf>) -> Result<Self> {
+    pub fn resolve(file: File, source: SourceArgs, server: ServerArgs, index: IndexArgs) -> Result<Self> {
         let network = source.network.or(file.network).map(|name| network(&name)).transpose()?;
         let challenge = source.signet_challenge.or(file.signet_challenge);
         let challenge = challenge
@@ -118,12 +146,14 @@ impl Config {
                 network,
                 signet_challenge: challenge.transpose()?,
             },
-            index_dir: index_dir.or(from_file(file.index_dir)?).map_or_else(default_index_dir, Ok)?,
+            index_dir: index.index_dir.or(from_file(file.index_dir)?).map_or_else(default_index_dir, Ok)?,
             listen: server.listen.or(file.listen).unwrap_or_else(default_listen),
             hosts: hosts(named)?,
             cors: server.cors.or(file.cors).unwrap_or(false),
             core_compat: server.core_compat.or(file.core_compat).unwrap_or(DEFAULT_CORE_COMPAT),
             cache_bytes: u64::from(server.cache.or(file.cache).unwrap_or(256)) << 20,
+            levels: index.index.or(file.index).map_or_else(|| Ok(Level::ALL.to_vec()), |name| levels(&name))?,
+            index_memory: index_memory(index.index_memory.or(file.index_memory))?,
         })
     }
 }
@@ -195,6 +225,27 @@ fn network(name: &str) -> Result<Network> {
     })
 }
 
+/// What a level of the index takes.
+fn levels(name: &str) -> Result<Vec<Level>> {
+    Ok(match name {
+        "blocks" => Vec::new(),
+        "transactions" => vec![Level::Transactions],
+        "addresses" => Level::ALL.to_vec(),
+        other => bail!("'{other}' is no level of the index: blocks, transactions or addresses"),
+    })
+}
+
+fn index_memory(mib: Option<u32>) -> Result<u64> {
+    let mib = mib.unwrap_or(1024);
+    if mib < LEAST_INDEX_MEMORY {
+        bail!("{mib} MiB are too few to make an index in: give at least {LEAST_INDEX_MEMORY}");
+    }
+    Ok(u64::from(mib) << 20)
+}
+
+/// A few full blocks at once, sorted.
+const LEAST_INDEX_MEMORY: u32 = 64;
+
 /// The release that follows the newest one.
 pub const DEFAULT_CORE_COMPAT: u32 = 32;
 
@@ -229,7 +280,7 @@ mod tests {
 
     fn resolve(toml: &str, source: SourceArgs, server: ServerArgs) -> Result<Config> {
         let file = File::parse(toml, Path::new("hindsight.toml"))?;
-        Config::resolve(file, source, server, None)
+        Config::resolve(file, source, server, IndexArgs::default())
     }
 
     fn of_file(toml: &str) -> Result<Config> {

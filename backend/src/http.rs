@@ -8,6 +8,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{any, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
+mod addresses;
 mod blocks;
 mod coding;
 mod descriptors;
@@ -45,11 +46,18 @@ pub fn router(state: AppState) -> Router {
         .route("/api/v1/blocks/summaries", get(stats::summaries))
         .route("/api/v1/tip", get(blocks::tip))
         .route("/api/v1/status", get(status::status))
+        .route("/api/v1/address/{address}/history", get(addresses::history))
+        .route("/api/v1/search/{text}", get(addresses::search))
         .route_layer(from_fn(coding::compress));
     compressed
         .route("/api/v1/block/{id}/payload", get(blocks::payload))
         .route("/api/v1/block/{id}/tx/{tx}", get(transactions::transaction))
         .route("/api/v1/blocks/{from}/{to}/payload", get(blocks::range))
+        .route("/api/v1/tx/{txid}", get(transactions::find))
+        .route("/api/v1/outpoint/{outpoint}", get(transactions::outpoint))
+        .route("/api/v1/address/{address}", get(addresses::totals))
+        .route("/api/v1/address/{address}/unspent", get(addresses::unspent))
+        .route("/api/v1/address/{address}/balance", get(addresses::balance))
         .route("/healthz", get(status::health))
         .route("/api", any(error::no_such_route))
         .route("/api/", any(error::no_such_route))

@@ -36,6 +36,9 @@ use tables::{BLK_FILE_TO_RECORDS, CHUNK_TO_BLOCKS, HEIGHT_TO_SUMMARY, REV_FILE_T
 /// Heights that one row of `CHUNK_TO_BLOCKS` stands for.
 pub const CHUNK: u32 = 2016;
 
+/// Bytes of memory for what was read of an index that is only looked at.
+const LOOKED_AT: u64 = 32 << 20;
+
 /// What an index belongs to. An index of anything else is refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Identity {
@@ -87,13 +90,13 @@ pub struct Index {
 }
 
 impl Index {
-    /// Opens the index in `dir`, or makes one.
+    /// Opens the index in `dir`, or makes one, with so many bytes of memory for what was read.
     ///
     /// # Errors
     /// [`IndexError::Foreign`] and [`IndexError::Version`] where it belongs to something else, [`IndexError::InUse`]
     /// where another process has it, [`IndexError::Directory`] where it cannot be written.
-    pub fn open(dir: &Path, identity: &Identity) -> Result<Self, IndexError> {
-        Store::open(dir, identity).map(|store| Self { store })
+    pub fn open(dir: &Path, identity: &Identity, cache_bytes: u64) -> Result<Self, IndexError> {
+        Store::open(dir, identity, cache_bytes).map(|store| Self { store })
     }
 
     /// Opens the index in `dir`, if there is one, without changing anything there: what is written stays in memory.
@@ -102,7 +105,7 @@ impl Index {
     /// As [`Index::open`], and where the index is damaged.
     pub fn look(dir: &Path, identity: &Identity) -> Result<Option<Self>, IndexError> {
         let Some(path) = Self::file(dir)? else { return Ok(None) };
-        Store::on(Medium::Overlay, path, identity).map(|store| Some(Self { store }))
+        Store::on(Medium::Overlay, path, identity, LOOKED_AT).map(|store| Some(Self { store }))
     }
 
     /// An index that is forgotten with this value.
@@ -110,7 +113,7 @@ impl Index {
     /// # Errors
     /// None that are known of.
     pub fn in_memory(identity: &Identity) -> Result<Self, IndexError> {
-        Store::on(Medium::Memory, FILE.into(), identity).map(|store| Self { store })
+        Store::on(Medium::Memory, FILE.into(), identity, LOOKED_AT).map(|store| Self { store })
     }
 
     /// What the index in `dir` belongs to, if there is one.

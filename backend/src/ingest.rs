@@ -19,14 +19,21 @@ use crate::index::Index;
 use crate::source::{BlockFile, CoreFiles, FileStamp, ListedFile, SourceError, UndoFile, Watcher};
 use crate::undo::UndoMap;
 
+mod filler;
+mod indexer;
 mod keeper;
+mod merger;
+mod misses;
 mod report;
 mod statistics;
 
+pub use filler::Filler;
+pub use indexer::{Indexer, is_of_chain};
 pub use keeper::Keeper;
+pub use merger::Merger;
 pub use report::Report;
 use report::Subject;
-pub use statistics::Statistician;
+pub use statistics::Statistics;
 
 /// How long the thread sleeps before it looks whether it should stop.
 const WAKE_UP: Duration = Duration::from_millis(100);

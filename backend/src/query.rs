@@ -17,24 +17,33 @@ use hindsight_shared::search::{BlockId, ListStart};
 use parking_lot::RwLock;
 
 use crate::chain::{Chain, Node};
-use crate::index::Summaries;
+use crate::index::{Runs, Summaries};
 use crate::ingest::Report;
 use crate::source::BlockSource;
 use crate::undo::UndoMap;
 
 mod absence;
+mod address;
 mod bodies;
 mod error;
+mod fates;
+mod find;
+mod fold;
 mod headers;
+mod lookup;
 mod memory;
 mod recent;
+mod search;
 mod stats;
 mod status;
 mod transaction;
 
+pub use address::Before;
 use bodies::Bodies;
 pub use bodies::Body;
 pub use error::QueryError;
+pub use find::FoundAnswer;
+use fold::Folds;
 pub use headers::HeaderFacts;
 pub use stats::BlockStats;
 pub use status::About;
@@ -53,7 +62,24 @@ pub struct Explorer {
     report: Arc<Report>,
     bodies: Bodies,
     summaries: Arc<Summaries>,
+    runs: Arc<Runs>,
+    folds: Folds,
     about: About,
+}
+
+/// What an explorer looks things up in; others write to it.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// Which blocks there are.
+    pub chain: Arc<RwLock<Chain>>,
+    /// Which undo records are theirs.
+    pub undo: Arc<UndoMap>,
+    /// How far everything is.
+    pub report: Arc<Report>,
+    /// Statistics of blocks.
+    pub summaries: Arc<Summaries>,
+    /// Where transactions are, and what they do with scripts.
+    pub runs: Arc<Runs>,
 }
 
 /// A payload in the three parts that it is sent as.
@@ -73,14 +99,12 @@ impl Explorer {
     /// An explorer of one source. `cache_bytes` bounds the block and undo bytes that it keeps in memory.
     pub fn new(
         source: Arc<dyn BlockSource>,
-        (chain, undo): (Arc<RwLock<Chain>>, Arc<UndoMap>),
-        report: Arc<Report>,
-        summaries: Arc<Summaries>,
+        Map { chain, undo, report, summaries, runs }: Map,
         about: About,
         cache_bytes: u64,
     ) -> Self {
         let bodies = Bodies::new(source, chain.clone(), undo, cache_bytes);
-        Self { chain, report, bodies, summaries, about }
+        Self { chain, report, bodies, summaries, runs, folds: Folds::default(), about }
     }
 
     /// The best chain's last block.

@@ -9,6 +9,8 @@
 //! Positions and sizes are bytes in the file as it is on disk; a position is that of the payload, behind the 8 bytes
 //! `magic | size`, exactly like `nDataPos` and `nUndoPos` in Core's own index.
 
+use std::ops::Range;
+
 use bitcoin::BlockHash;
 use bitcoin::block::Header;
 use hindsight_shared::Height;
@@ -60,6 +62,22 @@ pub trait BlockSource: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`SourceError::Replaced`] when no undo record of that size is there by now; otherwise as the medium fails.
     fn undo(&self, record: &UndoRecord) -> Result<Vec<u8>, SourceError>;
+
+    /// Bytes of the block of `record`, by their places in it, if its header is still there.
+    ///
+    /// # Errors
+    /// As [`Self::block`].
+    fn block_part(&self, record: &BlockRecord, bytes: Range<u32>) -> Result<Vec<u8>, SourceError> {
+        Ok(part_of(&self.block(record)?, bytes))
+    }
+
+    /// Bytes of the undo payload of `record`, by their places in it, if its framing is still there.
+    ///
+    /// # Errors
+    /// As [`Self::undo`].
+    fn undo_part(&self, record: &UndoRecord, bytes: Range<u32>) -> Result<Vec<u8>, SourceError> {
+        Ok(part_of(&self.undo(record)?, bytes))
+    }
 
     /// Whether what lies at `position`, of a block or of its undo, was written so lately that it may not be whole yet.
     fn is_being_written(&self, position: Position) -> bool;
@@ -164,6 +182,12 @@ pub struct Leftover {
     pub position: Position,
     /// Transactions of the block it was written for, by the count it starts with.
     pub tx_count: u32,
+}
+
+/// Nothing where the range is not within.
+fn part_of(bytes: &[u8], part: Range<u32>) -> Vec<u8> {
+    let place = |offset: u32| usize::try_from(offset).unwrap_or(usize::MAX);
+    bytes.get(place(part.start)..place(part.end)).unwrap_or_default().to_vec()
 }
 
 impl Position {

@@ -2,10 +2,11 @@
 //!
 //! Paths are relative, without a leading slash, so that the web app works under any URL prefix.
 
-use bitcoin::BlockHash;
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 use serde::{Deserialize, Serialize};
 
 use crate::Height;
+use crate::calendar::Day;
 use crate::search::{BlockId, ListStart};
 
 /// `GET`: the block's bytes with its prevouts, as a payload.
@@ -117,6 +118,8 @@ pub struct Status {
     pub ranges: Vec<HeightRange>,
     /// Progress of reading the directory.
     pub progress: Progress,
+    /// How far the index of transactions and that of addresses are; what is missing is not made.
+    pub index: Vec<IndexProgress>,
     /// What only a running node could tell.
     pub unknown: Vec<String>,
     /// What is wrong and what to do about it; empty in health.
@@ -155,6 +158,107 @@ pub struct Progress {
     pub blocks: u32,
     /// Blocks of the best chain whose statistics have been computed, or cannot be.
     pub statistics: u32,
+}
+
+/// A level of the index.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IndexLevel {
+    /// Txid to transaction.
+    Transactions,
+    /// Script to its history, outpoint to its spender.
+    Addresses,
+}
+
+/// How far a level of the index is.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct IndexProgress {
+    /// Which one.
+    pub level: IndexLevel,
+    /// Blocks of the best chain that are in it.
+    pub blocks: u32,
+    /// Blocks of the best chain that are on disk.
+    pub of: u32,
+    /// Transactions that were added in a second, lately.
+    pub per_second: u32,
+    /// Seconds until it is whole, at that rate.
+    pub seconds_left: Option<u32>,
+}
+
+/// `GET`: a transaction by its id (`found_tx::FoundTx`).
+pub fn tx_path(txid: Txid) -> String {
+    format!("api/v1/tx/{txid}")
+}
+
+/// `GET`: what became of an output (`found_tx::Fate`).
+pub fn outpoint_path(outpoint: OutPoint) -> String {
+    format!("api/v1/outpoint/{outpoint}")
+}
+
+/// `GET`: sums over the history of an address or script (`address::Totals`).
+pub fn address_path(address: &str) -> String {
+    format!("api/v1/address/{address}")
+}
+
+/// `GET`: transactions that touch an address or script, newest first (`address::Touched`): up to `count` of those before a
+/// place in the chain.
+pub fn history_path(address: &str, before: Option<(Height, u32)>, count: u32) -> String {
+    match before {
+        Some((height, index)) => format!("api/v1/address/{address}/history?before={height}:{index}&count={count}"),
+        None => format!("api/v1/address/{address}/history?count={count}"),
+    }
+}
+
+/// `GET`: outputs of an address or script that nobody has spent, newest first (`address::Coin`).
+pub fn unspent_path(address: &str) -> String {
+    format!("api/v1/address/{address}/unspent")
+}
+
+/// `GET`: what an address or script held over time (`address::BalanceAt`).
+pub fn balance_path(address: &str) -> String {
+    format!("api/v1/address/{address}/balance")
+}
+
+/// `GET`: what a text may mean ([`SearchHit`]), likeliest first. The text is percent-encoded by the caller.
+pub fn search_path(text: &str) -> String {
+    format!("api/v1/search/{text}")
+}
+
+/// Something that a search has found.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum SearchHit {
+    /// A block.
+    Block {
+        /// Its hash.
+        hash: BlockHash,
+        /// Its height, where that is known.
+        height: Option<Height>,
+    },
+    /// The blocks of a day.
+    Day {
+        /// The day.
+        day: Day,
+    },
+    /// A transaction of the best chain.
+    Transaction {
+        /// Its id.
+        txid: Txid,
+    },
+    /// An output of a transaction of the best chain; whether there are as many is not said.
+    Output {
+        /// The transaction.
+        txid: Txid,
+        /// Which output.
+        vout: u32,
+    },
+    /// A script.
+    Address {
+        /// As an address, where it has one.
+        address: Option<String>,
+        /// The scriptPubKey.
+        script: ScriptBuf,
+    },
 }
 
 /// The body of every error of the native interface.

@@ -3,12 +3,29 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Seconds of a day.
 const SECONDS: u32 = 86_400;
 
 /// A day, counted from 1970-01-01; written `2009-01-03`.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Deserialize, Serialize, Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[serde(into = "String", try_from = "String")]
 pub struct Day(u32);
+
+impl From<Day> for String {
+    fn from(day: Day) -> Self {
+        day.to_string()
+    }
+}
+
+impl TryFrom<String> for Day {
+    type Error = <Self as FromStr>::Err;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
 
 impl Day {
     /// The day's last second, in seconds since 1970; the last that a header's time can say where the day ends later.

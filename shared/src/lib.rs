@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+pub mod address;
 pub mod api;
 pub mod block;
 pub mod bytes;
 pub mod calendar;
 pub mod error;
+pub mod found_tx;
 pub mod network;
 pub mod payload;
 pub mod prevouts;

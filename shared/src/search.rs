@@ -3,10 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bitcoin::BlockHash;
+use bitcoin::address::NetworkUnchecked;
+use bitcoin::key::{PublicKey, TweakedPublicKey, XOnlyPublicKey};
+use bitcoin::{Address, BlockHash, Network, ScriptBuf};
 
 use crate::Height;
 use crate::calendar::Day;
+use crate::network::NetworkExt;
 
 /// A block by height or by hash.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -109,6 +112,52 @@ impl fmt::Display for Term {
     }
 }
 
+/// Text that names no script.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum NotAScript {
+    /// It is an address of another network.
+    #[error("'{0}' is an address, but not one of {1}")]
+    OtherNetwork(String, &'static str),
+    /// It is nothing known.
+    #[error("'{0}' is neither an address nor a scriptPubKey in hex")]
+    Nothing(String),
+}
+
+/// The script that a path names: an address of the network, in any case that its kind allows, or the script in hex.
+///
+/// # Errors
+/// Where it is neither.
+pub fn script_of(text: &str, network: Network) -> Result<ScriptBuf, NotAScript> {
+    let shown = || text.chars().take(100).collect();
+    match text.parse::<Address<NetworkUnchecked>>() {
+        Ok(address) => {
+            let here = address.require_network(network).map(|address| address.script_pubkey());
+            here.map_err(|_| NotAScript::OtherNetwork(shown(), network.chain_name()))
+        }
+        Err(_) => ScriptBuf::from_hex(text).map_err(|_| NotAScript::Nothing(shown())),
+    }
+}
+
+/// Every script that a person may mean by a text, and whether it can mean nothing else: an address can not; a public key
+/// may pay to itself or to its hash, in each of the usual ways; other hex may be a script, if anybody has ever paid it.
+pub fn scripts_of(text: &str, network: Network) -> Vec<(ScriptBuf, bool)> {
+    let mut scripts = Vec::new();
+    if let Ok(key) = text.parse::<PublicKey>() {
+        scripts.push(ScriptBuf::new_p2pk(&key));
+        scripts.push(ScriptBuf::new_p2pkh(&key.pubkey_hash()));
+        if let Ok(hash) = key.wpubkey_hash() {
+            let program = ScriptBuf::new_p2wpkh(&hash);
+            scripts.push(ScriptBuf::new_p2sh(&program.script_hash()));
+            scripts.push(program);
+        }
+    }
+    if let Ok(key) = text.parse::<XOnlyPublicKey>() {
+        scripts.push(ScriptBuf::new_p2tr_tweaked(TweakedPublicKey::dangerous_assume_tweaked(key)));
+    }
+    let script = script_of(text, network).ok().map(|script| (script, ScriptBuf::from_hex(text).is_err()));
+    script.into_iter().chain(scripts.into_iter().map(|script| (script, false))).collect()
+}
+
 /// Reads the search box: like a path, but forgiving about spaces around and separators within a height; and a date.
 pub fn parse_search(text: &str) -> Result<Term, NotATerm> {
     let text = text.trim();
@@ -187,7 +236,52 @@ mod tests {
         }
     }
 
+    #[test]
+    fn addresses_are_read_in_every_case_that_their_kind_allows() {
+        // BIP173's example, and the address of mempool/mempool#301; mempool/mempool#327: base58 must keep its case.
+        let (lower, upper) =
+            ("bc1q0qfzuge7vr5s2xkczrjkccmxemlyyn8mhx298v", "BC1Q0QFZUGE7VR5S2XKCZRJKCCMXEMLYYN8MHX298V");
+        let script = script_of(lower, Network::Bitcoin).unwrap();
+        assert_eq!(script_of(upper, Network::Bitcoin), Ok(script));
+        let mixed = "bc1q0qfzuge7vr5s2xkczrjkccmxemlyyn8mhx298V";
+        assert!(matches!(script_of(mixed, Network::Bitcoin), Err(NotAScript::Nothing(_))));
+        let base58 = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
+        assert!(script_of(base58, Network::Bitcoin).is_ok_and(|script| script.is_p2pkh()));
+        assert!(script_of(&base58.to_lowercase(), Network::Bitcoin).is_err());
+        assert!(matches!(script_of(base58, Network::Testnet), Err(NotAScript::OtherNetwork(_, "test"))));
+    }
+
+    #[test]
+    fn a_key_may_mean_several_scripts() {
+        // The genesis coinbase's key, and the generator's.
+        let genesis = "04678afdb0fe5548271967f1a67130b7105cd6a828e03909a67962e0ea1f61deb649f6bc3f4cef38c4f35504e51ec112de5c384df7ba0b8d578a4c702b6bf11d5f";
+        let scripts = scripts_of(genesis, Network::Bitcoin);
+        assert_eq!(address_of(&scripts[2].0), "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa");
+        assert_eq!(scripts.len(), 3);
+        let generator = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+        let found: Vec<String> =
+            scripts_of(generator, Network::Bitcoin)[2..].iter().map(|(script, _)| address_of(script)).collect();
+        // BIP173's P2WPKH example is of this key.
+        let expected = [
+            "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH",
+            "3JvL6Ymt8MVWiCNHC7oWU6nLeHNJKLZGLN",
+            "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(scripts_of(&generator[2..], Network::Bitcoin).len(), 2);
+        assert!(scripts_of("nonsense", Network::Bitcoin).is_empty());
+    }
+
+    fn address_of(script: &ScriptBuf) -> String {
+        crate::script::address(script, Network::Bitcoin).unwrap_or_default()
+    }
+
     proptest! {
+        #[test]
+        fn any_text_is_a_script_or_refused(text: String) {
+            let _ = scripts_of(&text, Network::Bitcoin);
+        }
+
         #[test]
         fn any_text_is_read_or_refused(text: String) {
             if let Ok(id) = parse_search(&text) {

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
-use bitcoin::{Amount, BlockHash, Network, Target};
+use bitcoin::{Amount, BlockHash, Network, Target, Txid};
 use serde::{Deserialize, Serialize};
 
 use crate::block::{BlockView, TxView, merkle_root};
@@ -180,24 +180,32 @@ fn witness_commitment(payload: &Payload<'_>, block: &BlockView<'_>, rows: &[TxRo
 ///
 /// The merkle root says nothing of witnesses, so that damage in one shows only in the coinbase's commitment.
 pub fn check_whole(block: &BlockView<'_>) -> Result<(), String> {
-    let txids: Vec<sha256d::Hash> = block.txs().map(|tx| tx.txid().to_raw_hash()).collect();
-    let (root, mutated) = merkle_root(txids.clone());
+    whole_txids(block).map(drop)
+}
+
+/// The same, for whoever needs the txids that it takes.
+///
+/// # Errors
+/// As [`check_whole`].
+pub fn whole_txids(block: &BlockView<'_>) -> Result<Vec<Txid>, String> {
+    let txids: Vec<Txid> = block.txs().map(|tx| tx.txid()).collect();
+    let (root, mutated) = merkle_root(txids.iter().map(|txid| txid.to_raw_hash()).collect());
     if mutated || root != block.header().merkle_root.to_raw_hash() {
         return Err(format!("its transactions hash to {root}, not to the header's merkle root"));
     }
     if !block.txs().any(|tx| tx.is_segwit()) {
-        return Ok(());
+        return Ok(txids);
     }
     let coinbase = block.tx(0);
     let (commitment, reserved) = (coinbase.as_ref().and_then(commitment), coinbase.as_ref().and_then(reserved_value));
-    let wtxids = block.txs().zip(txids).enumerate().map(|(index, (tx, txid))| match (index, tx.is_segwit()) {
+    let wtxids = block.txs().zip(&txids).enumerate().map(|(index, (tx, txid))| match (index, tx.is_segwit()) {
         (0, _) => sha256d::Hash::all_zeros(),
-        (_, false) => txid,
+        (_, false) => txid.to_raw_hash(),
         (_, true) => tx.wtxid().to_raw_hash(),
     });
     let (root, _) = merkle_root(wtxids.collect());
     match commitment.zip(reserved) {
-        Some((commitment, reserved)) if commits(commitment, &root, reserved) => Ok(()),
+        Some((commitment, reserved)) if commits(commitment, &root, reserved) => Ok(txids),
         _ => Err(format!("its witnesses hash to {root}, which is not what the coinbase commits to")),
     }
 }

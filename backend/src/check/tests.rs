@@ -150,7 +150,7 @@ impl Indexed {
     /// One with these rows of files, and with statistics of the first so many blocks.
     fn new(dir: Directory, batch: Batch, rows: usize, change: impl Fn(&mut Summary)) -> Self {
         let index_dir = tempfile::tempdir().unwrap();
-        let index = Arc::new(Index::open(index_dir.path(), &identity(&dir.files)).unwrap());
+        let index = Arc::new(Index::open(index_dir.path(), &identity(&dir.files), 8 << 20).unwrap());
         index.commit(&batch).unwrap();
         let summaries = Summaries::new(index);
         summaries.insert((0..rows).map(|height| {

@@ -9,12 +9,16 @@ use hindsight::app::{App, Options};
 use hindsight::config::{Config, DEFAULT_CORE_COMPAT, ServerArgs, default_listen, hosts};
 use hindsight::demo::DemoChain;
 use hindsight::http::{Named, several};
+use hindsight::runs::rows::Level;
 use hindsight::source::DatadirOptions;
 
 use super::{Served, serve_app, state};
 
 /// Megabytes of blocks to keep in memory, unless told otherwise: of all chains together.
 const CACHE: u32 = 128;
+
+/// Bytes of memory for making each chain's index.
+const INDEX_MEMORY: u64 = 128 << 20;
 
 #[derive(Args, Debug)]
 pub(super) struct Demo {
@@ -37,6 +41,8 @@ pub(super) fn run(args: Demo) -> Result<ExitCode> {
         cors: server.cors.unwrap_or(false),
         core_compat: server.core_compat.unwrap_or(DEFAULT_CORE_COMPAT),
         cache_bytes: u64::from(server.cache.unwrap_or(CACHE)) << 20,
+        levels: Level::ALL.to_vec(),
+        index_memory: INDEX_MEMORY,
     };
     let others = DemoChain::ALL.into_iter().filter(|chain| *chain != args.chain);
     let chains: Vec<DemoChain> = std::iter::once(args.chain).chain(others).collect();
@@ -63,6 +69,8 @@ fn open_one(chain: DemoChain, config: &Config, dir: &Path) -> Result<App> {
         datadir: DatadirOptions { datadir, ..DatadirOptions::default() },
         index_dir: config.index_dir.clone(),
         cache_bytes: config.cache_bytes / DemoChain::ALL.len() as u64,
+        levels: config.levels.clone(),
+        index_memory: config.index_memory,
         demo: Some(chain.about().to_owned()),
     })?)
 }

@@ -124,15 +124,17 @@ impl ListQuery {
     /// Where to start, and how many; at most `most`.
     pub fn parse(&self, most: u32) -> Result<(Option<ListStart>, usize), HttpError> {
         let from = self.from.as_deref().map(str::parse).transpose()?;
-        let count = self.count.as_deref().unwrap_or("20");
-        let parsed: Option<u32> = count.parse().ok().filter(|count| (1..=most).contains(count));
-        let parsed = parsed.and_then(|count| usize::try_from(count).ok());
-        let refuse = || {
-            let count: String = count.chars().take(40).collect();
-            HttpError::bad_request(format!("'{count}' is not a count from 1 to {most}"))
-        };
-        Ok((from, parsed.ok_or_else(refuse)?))
+        Ok((from, count(self.count.as_deref().unwrap_or("20"), most)?))
     }
+}
+
+/// How many rows are wanted: from 1 to `most`.
+pub fn count(text: &str, most: u32) -> Result<usize, HttpError> {
+    let count: Option<u32> = text.parse().ok().filter(|count| (1..=most).contains(count));
+    count.and_then(|count| usize::try_from(count).ok()).ok_or_else(|| {
+        let text: String = text.chars().take(40).collect();
+        HttpError::bad_request(format!("'{text}' is not a count from 1 to {most}"))
+    })
 }
 
 /// `GET /api/v1/blocks?from=&count=`: newest first.

@@ -58,9 +58,13 @@ impl From<QueryError> for HttpError {
             QueryError::NotFound(_)
             | QueryError::NoUndo { .. }
             | QueryError::NoHeight(_)
+            | QueryError::NoSuchTransaction { .. }
+            | QueryError::NoOutput(..)
+            | QueryError::NotIndexed(_)
             | QueryError::NoTransaction { .. } => (StatusCode::NOT_FOUND, None),
             QueryError::Pruned(_) => (StatusCode::GONE, None),
-            QueryError::NotReadYet(..) => (StatusCode::SERVICE_UNAVAILABLE, Some(5)),
+            QueryError::TooMany(..) => (StatusCode::UNPROCESSABLE_ENTITY, None),
+            QueryError::NotReadYet(..) | QueryError::NotIndexedYet(..) => (StatusCode::SERVICE_UNAVAILABLE, Some(5)),
             QueryError::BeingWritten(_) | QueryError::Busy => (StatusCode::SERVICE_UNAVAILABLE, Some(1)),
             QueryError::Damaged { .. } | QueryError::Failed => (StatusCode::INTERNAL_SERVER_ERROR, None),
             QueryError::Source(cause) => return Self::internal(cause),

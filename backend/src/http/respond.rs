@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
+use bitcoin::hashes::{Hash, sha256};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
@@ -101,6 +102,12 @@ pub fn bytes(
         headers.insert(header::ETAG, etag);
     }
     response
+}
+
+/// Answers with rows that the next block may change: their tag is their hash.
+pub fn rows(request: &HeaderMap, media_type: &'static str, rows: Vec<u8>) -> Response<Body> {
+    let tag = sha256::Hash::hash(&rows).to_string();
+    bytes(request, media_type, Parts::new([rows.into()]), &tag[..32], Caching::Revalidate)
 }
 
 fn answer(status: StatusCode, media_type: &str, body: Body) -> Response<Body> {

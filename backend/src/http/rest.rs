@@ -160,12 +160,17 @@ fn hash_in(text: &str) -> Result<BlockHash, RestError> {
 
 fn rest_error(hash: &str, error: &QueryError) -> RestError {
     match error {
-        QueryError::NotFound(_) | QueryError::NoHeight(_) | QueryError::NoTransaction { .. } => {
-            RestError::not_found(format!("{hash} not found"))
-        }
+        QueryError::NotFound(_)
+        | QueryError::NoHeight(_)
+        | QueryError::NoTransaction { .. }
+        | QueryError::NoSuchTransaction { .. }
+        | QueryError::NoOutput(..)
+        | QueryError::NotIndexed(_)
+        | QueryError::TooMany(..) => RestError::not_found(format!("{hash} not found")),
         QueryError::Pruned(_) => RestError::not_found(format!("{hash} not available (pruned data)")),
         QueryError::NoUndo { absence: Absence::NotReadYet, .. }
         | QueryError::NotReadYet(..)
+        | QueryError::NotIndexedYet(..)
         | QueryError::BeingWritten(_)
         | QueryError::Busy => {
             RestError(StatusCode::SERVICE_UNAVAILABLE, format!("Service temporarily unavailable: {error}"))

@@ -13,6 +13,7 @@ use tower::ServiceExt;
 
 use super::{Access, AppState, Named, router, several};
 use crate::app::{App, Options};
+use crate::runs::rows::Level;
 use crate::source::DatadirOptions;
 
 struct Explorer {
@@ -46,7 +47,15 @@ impl Explorer {
             ..DatadirOptions::default()
         };
         let index_dir = dir.path().join("index");
-        let app = App::open(&Options { datadir, index_dir, cache_bytes: 8 << 20, demo: None }).unwrap();
+        let app = App::open(&Options {
+            datadir,
+            index_dir,
+            cache_bytes: 8 << 20,
+            levels: Level::ALL.to_vec(),
+            index_memory: 64 << 20,
+            demo: None,
+        })
+        .unwrap();
         let state =
             AppState { explorer: app.explorer.clone(), access: Arc::new(Access::default()), chains: Arc::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,14 +1,18 @@
-//! One transaction of a block, with the outputs that it spends.
+//! One transaction with the outputs that it spends: of a block, or found by its id.
+
+use std::str::FromStr;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use bitcoin::{OutPoint, Txid};
+use hindsight_shared::found_tx;
 use hindsight_shared::search::BlockId;
 use hindsight_shared::tx_payload::MEDIA_TYPE;
 
 use super::error::HttpError;
 use super::extract::Steps;
-use super::respond::{Caching, Parts, bytes};
+use super::respond::{Caching, Parts, bytes, rows};
 use super::state::AppState;
 use crate::query::TxInBlock;
 
@@ -26,6 +30,35 @@ pub async fn transaction(
         _ => Caching::Revalidate,
     };
     Ok(bytes(&headers, MEDIA_TYPE, Parts::new([answer.bytes]), &answer.tag, caching))
+}
+
+/// `GET /api/v1/tx/{txid}`
+pub async fn find(
+    State(state): State<AppState>,
+    Steps(txid): Steps<String>,
+    headers: HeaderMap,
+) -> Result<Response, HttpError> {
+    let txid: Txid = parse_as(&txid, "a txid (64 hex digits)")?;
+    let answer = state.ask(move |explorer| explorer.find(txid)).await?;
+    Ok(bytes(&headers, found_tx::MEDIA_TYPE, Parts::new([answer.bytes]), &answer.tag, Caching::Revalidate))
+}
+
+/// `GET /api/v1/outpoint/{txid}:{n}`
+pub async fn outpoint(
+    State(state): State<AppState>,
+    Steps(outpoint): Steps<String>,
+    headers: HeaderMap,
+) -> Result<Response, HttpError> {
+    let outpoint: OutPoint = parse_as(&outpoint, "an outpoint (a txid, a colon and a number)")?;
+    let fate = state.ask(move |explorer| explorer.fate(outpoint.txid, outpoint.vout)).await?;
+    Ok(rows(&headers, found_tx::FATE_MEDIA_TYPE, fate.encode().to_vec()))
+}
+
+fn parse_as<T: FromStr>(text: &str, what: &str) -> Result<T, HttpError> {
+    text.parse().map_err(|_| {
+        let text: String = text.chars().take(100).collect();
+        HttpError::bad_request(format!("'{text}' is not {what}"))
+    })
 }
 
 fn parse(text: &str) -> Result<TxInBlock, HttpError> {

@@ -139,8 +139,13 @@ mod tests {
         let boundary = *list().merges[0].slice(0).end();
         let readable: Vec<_> = list().readable().collect();
         let old = boundary + 1..=MAX_PREFIX;
-        let expected =
-            [(3, 0..=MAX_PREFIX, true), (4, old.clone(), true), (5, old, true), (7, 0..=MAX_PREFIX, true), (9, 0..=boundary, false)];
+        let expected = [
+            (3, 0..=MAX_PREFIX, true),
+            (4, old.clone(), true),
+            (5, old, true),
+            (7, 0..=MAX_PREFIX, true),
+            (9, 0..=boundary, false),
+        ];
         assert_eq!(readable, expected);
     }
 

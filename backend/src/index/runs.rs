@@ -25,7 +25,7 @@ use crate::runs::hashes::{MAX_PREFIX, Prefix, Secret};
 use crate::runs::postings::{self, Posting};
 use crate::runs::prefixes::{Entry, PageView, Shape};
 use crate::runs::rows::Level;
-use crate::runs::run::{Kind, PageKey, Packed, Run, SizePages, TxPosition};
+use crate::runs::run::{Kind, Packed, PageKey, Run, SizePages, TxPosition};
 use crate::runs::sizes::{self, Place};
 
 type Stored = ReadOnlyTable<(u32, Prefix, u32), &'static [u8]>;
@@ -71,6 +71,16 @@ impl Runs {
     /// What scripts and outpoints are hashed with.
     pub const fn secret(&self) -> &Secret {
         &self.secret
+    }
+
+    /// Raised whenever every written run is gone.
+    pub fn generation(&self) -> u32 {
+        self.index.generation()
+    }
+
+    /// Whether a run is left out, and waits for [`Self::retain`] to remove it.
+    pub fn has_damage(&self) -> bool {
+        !self.damaged.lock().is_empty()
     }
 
     /// Adds a run: readable from now on, written by the next [`Self::commit`].
@@ -411,10 +421,7 @@ pub(super) fn write_page(table: &mut PageTable<'_>, run: u32, key: PageKey, page
     Ok(())
 }
 
-pub(super) fn write_sizes(
-    transaction: &WriteTransaction,
-    pages: &SizePages,
-) -> Result<(), redb::Error> {
+pub(super) fn write_sizes(transaction: &WriteTransaction, pages: &SizePages) -> Result<(), redb::Error> {
     let mut table = transaction.open_table(HEIGHT_TO_SIZES)?;
     for (height, page) in pages {
         table.insert(height.0, &sealed(page.clone())[..])?;

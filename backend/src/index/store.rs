@@ -26,9 +26,6 @@ use super::{Identity, IndexError};
 use crate::runs::hashes::Secret;
 use crate::runs::run::Kind;
 
-/// Memory that redb may use for its cache: most rows are read once, at the start.
-const CACHE_BYTES: usize = 32 << 20;
-
 /// Name of the file in an index's directory.
 pub const FILE: &str = "index.redb";
 
@@ -48,6 +45,8 @@ pub enum Medium {
 pub struct Store {
     path: PathBuf,
     medium: Medium,
+    /// Memory that redb may use for its cache.
+    cache_bytes: usize,
     identity: Mutex<Identity>,
     secret: Mutex<Secret>,
     db: RwLock<Option<Database>>,
@@ -57,15 +56,16 @@ pub struct Store {
 
 impl Store {
     /// Opens the file in `dir`, or makes one.
-    pub fn open(dir: &Path, identity: &Identity) -> Result<Self, IndexError> {
+    pub fn open(dir: &Path, identity: &Identity, cache_bytes: u64) -> Result<Self, IndexError> {
         fs::create_dir_all(dir).map_err(|error| IndexError::directory(dir, &error))?;
-        Self::on(Medium::File, dir.join(FILE), identity)
+        Self::on(Medium::File, dir.join(FILE), identity, cache_bytes)
     }
 
     /// Opens what is at `path` on a medium.
-    pub fn on(medium: Medium, path: PathBuf, identity: &Identity) -> Result<Self, IndexError> {
+    pub fn on(medium: Medium, path: PathBuf, identity: &Identity, cache_bytes: u64) -> Result<Self, IndexError> {
         let store = Self {
             medium,
+            cache_bytes: usize::try_from(cache_bytes).unwrap_or(usize::MAX),
             identity: Mutex::new(identity.clone()),
             secret: Mutex::new(Secret::random().map_err(|error| IndexError::directory(&path, &error))?),
             path,
@@ -82,7 +82,7 @@ impl Store {
 
     /// What the file at `path` says that it belongs to; nothing where it is new.
     pub fn owner(path: &Path) -> Result<Option<Identity>, IndexError> {
-        let db = guarded(|| connect(Medium::Overlay, path))?;
+        let db = guarded(|| connect(Medium::Overlay, path, 0))?;
         let owner = guarded(|| owner(&db).map_err(|error| IndexError::redb(path, error)))?;
         owner.map(|owner| owner.identity(path)).transpose()
     }
@@ -171,7 +171,7 @@ impl Store {
             return Ok(());
         }
         let db = guarded(|| {
-            let db = connect(self.medium, &self.path)?;
+            let db = connect(self.medium, &self.path, self.cache_bytes)?;
             self.claim(&db)?;
             Ok(db)
         })?;
@@ -244,29 +244,29 @@ impl Owner {
 }
 
 /// Opens the database at `path`.
-fn connect(medium: Medium, path: &Path) -> Result<Database, IndexError> {
+fn connect(medium: Medium, path: &Path, cache: usize) -> Result<Database, IndexError> {
     let is_new = || path.try_exists().is_ok_and(|there| !there);
-    if medium == Medium::File && is_new() { make(path) } else { open(medium, path, path) }
+    if medium == Medium::File && is_new() { make(path, cache) } else { open(medium, path, path, cache) }
 }
 
 /// Makes an empty database and gives it its name when it is whole: a kill leaves none that looks damaged.
-fn make(path: &Path) -> Result<Database, IndexError> {
+fn make(path: &Path, cache: usize) -> Result<Database, IndexError> {
     let unnamed = path.with_extension("new");
     let failed = |error| IndexError::directory(path, &error);
-    let db = match guarded(|| open(Medium::File, &unnamed, path)) {
+    let db = match guarded(|| open(Medium::File, &unnamed, path, cache)) {
         Ok(db) => db,
         Err(in_use @ IndexError::InUse { .. }) => return Err(in_use),
         // A start that was killed may have left it half made.
         Err(_) if unnamed.exists() => {
             fs::remove_file(&unnamed).map_err(failed)?;
-            open(Medium::File, &unnamed, path)?
+            open(Medium::File, &unnamed, path, cache)?
         }
         Err(error) => return Err(error),
     };
     if path.exists() {
         // Another instance has named its own before this one was made.
         fs::remove_file(&unnamed).map_err(failed)?;
-        return open(Medium::File, path, path);
+        return open(Medium::File, path, path, cache);
     }
     // The lock goes with the file.
     fs::rename(&unnamed, path).map_err(failed)?;
@@ -274,9 +274,9 @@ fn make(path: &Path) -> Result<Database, IndexError> {
 }
 
 /// Opens what lies at a place; errors tell the name that it has for others.
-fn open(medium: Medium, place: &Path, path: &Path) -> Result<Database, IndexError> {
+fn open(medium: Medium, place: &Path, path: &Path, cache: usize) -> Result<Database, IndexError> {
     let mut builder = redb::Builder::new();
-    builder.set_cache_size(CACHE_BYTES);
+    builder.set_cache_size(cache);
     let opened = match medium {
         Medium::File => builder.create(place),
         Medium::Overlay => Overlay::open(place).and_then(|overlay| builder.create_with_backend(overlay)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hindsight_shared::api::Progress;
+use hindsight_shared::api::{IndexProgress, Progress};
 use parking_lot::Mutex;
 
 /// What a warning is about; each subject has one at a time.
@@ -18,6 +18,8 @@ pub enum Subject {
     Index,
     /// The index was damaged and has been set aside.
     DamagedIndex,
+    /// Runs of the index cannot be written.
+    Runs,
 }
 
 /// Written by ingest, read by whoever asks for the status.
@@ -26,6 +28,7 @@ pub struct Report {
     progress: Mutex<Progress>,
     /// Blocks of the best chain whose statistics are settled.
     statistics: Arc<AtomicU32>,
+    index: Mutex<Vec<IndexProgress>>,
     warnings: Mutex<BTreeMap<Subject, String>>,
 }
 
@@ -38,6 +41,15 @@ impl Report {
     /// Where the number of blocks with settled statistics is kept.
     pub fn statistics(&self) -> Arc<AtomicU32> {
         self.statistics.clone()
+    }
+
+    /// How far each level of the index is.
+    pub fn index(&self) -> Vec<IndexProgress> {
+        self.index.lock().clone()
+    }
+
+    pub(super) fn tell_index(&self, progress: Vec<IndexProgress>) {
+        *self.index.lock() = progress;
     }
 
     /// What is wrong and what to do about it.

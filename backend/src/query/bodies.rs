@@ -21,6 +21,7 @@ use super::QueryError;
 use super::memory::Memory;
 use super::recent::Recent;
 use crate::chain::{Chain, Node};
+use crate::runs::sizes::Place;
 use crate::source::{BlockRecord, BlockSource, SourceError};
 use crate::undo::UndoMap;
 
@@ -136,6 +137,17 @@ impl Bodies {
                 }
             }
         })
+    }
+
+    /// A transaction and its undo, read alone from the first of its block's places that gives them; neither is checked.
+    /// Without undo where `place` knows none.
+    pub fn read_part(&self, node: &Node, place: &Place) -> Option<(Vec<u8>, Vec<u8>)> {
+        let tx = node.records().find_map(|record| self.source.block_part(&record, place.tx.clone()).ok())?;
+        if place.undo.is_empty() {
+            return Some((tx, Vec::new()));
+        }
+        let record = self.undo.find(node).ok()??;
+        Some((tx, self.source.undo_part(&record, place.undo.clone()).ok()?))
     }
 
     fn read_files(&self, node: &Node) -> Result<Body, QueryError> {

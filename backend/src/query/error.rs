@@ -1,6 +1,6 @@
 //! Why a question has no answer, told apart as a reader needs it: unknown, deleted by the node, damaged, or not yet.
 
-use bitcoin::BlockHash;
+use bitcoin::{BlockHash, Txid};
 use hindsight_shared::DecodeError;
 use hindsight_shared::api::Progress;
 use hindsight_shared::payload::Absence;
@@ -8,6 +8,7 @@ use hindsight_shared::search::BlockId;
 
 use super::TxInBlock;
 use crate::index::IndexError;
+use crate::runs::rows::Level;
 use crate::source::SourceError;
 
 /// Why there is no answer.
@@ -57,6 +58,28 @@ pub enum QueryError {
         /// What was asked for.
         which: TxInBlock,
     },
+    /// No block holds such a transaction, as far as they are indexed.
+    #[error("transaction {txid} is in none of the {} blocks of the best chain{}", .searched, others(*.missing))]
+    NoSuchTransaction {
+        /// What was asked for.
+        txid: Txid,
+        /// Blocks that were searched.
+        searched: u32,
+        /// Blocks that are not on this node.
+        missing: u32,
+    },
+    /// Not all blocks have been indexed.
+    #[error("{0} is not in the blocks that have been indexed so far, and {1} are missing: ask again later")]
+    NotIndexedYet(String, u32),
+    /// The server was told not to index it.
+    #[error("this server keeps no index of {}: start it with --index {}", level(*.0), level(*.0))]
+    NotIndexed(Level),
+    /// The transaction has no such output.
+    #[error("transaction {0} has no output {1}")]
+    NoOutput(Txid, u32),
+    /// Too many transactions touch a script to answer in one go.
+    #[error("{0} transactions touch the script: of more than {1} only the history is told")]
+    TooMany(usize, usize),
     /// Its height, and with it the subsidy, is not known.
     #[error("block {0}: its height is not known, because its ancestors are in none of the block files")]
     NoHeight(BlockHash),
@@ -93,6 +116,18 @@ fn name(id: &BlockId) -> String {
     match id {
         BlockId::Height(height) => format!("block {height}"),
         BlockId::Hash(hash) => format!("block {hash}"),
+    }
+}
+
+fn others(blocks: u32) -> String {
+    if blocks == 0 { String::new() } else { format!("; {blocks} others are not on this node") }
+}
+
+/// What `--index` calls a level.
+pub fn level(level: Level) -> &'static str {
+    match level {
+        Level::Transactions => "transactions",
+        Level::Addresses => "addresses",
     }
 }
 

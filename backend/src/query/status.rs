@@ -9,6 +9,7 @@ use hindsight_shared::payload::VERSION;
 
 use super::{Explorer, facts};
 use crate::index::SCHEMA_VERSION;
+use crate::runs::rows::Level;
 
 /// What the explorer says of itself in [`Status`].
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct About {
     pub source: String,
     /// What the demo chain is, if it is one.
     pub demo: Option<String>,
+    /// What is indexed beside blocks.
+    pub levels: Vec<Level>,
     /// Held by the thread that follows the source, as long as it runs.
     pub follower: Weak<()>,
 }
@@ -42,6 +45,7 @@ impl Explorer {
             tied_with: chain.best().tied(),
             ranges: ranges.collect(),
             progress: self.report.progress(),
+            index: self.report.index(),
             unknown: [
                 "blocks that the node was told to reject or to prefer (invalidateblock, preciousblock)",
                 "headers whose blocks the node has not received",

@@ -16,6 +16,11 @@ pub enum Level {
     Addresses,
 }
 
+impl Level {
+    /// Every level.
+    pub const ALL: [Self; 2] = [Self::Transactions, Self::Addresses];
+}
+
 /// What one block adds.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BlockRows {
@@ -62,7 +67,10 @@ impl BlockRows {
         prevouts: Option<&PrevoutsView<'_>>,
     ) -> Self {
         let undo = |index| prevouts.map_or(0, |prevouts| prevouts.tx_undo(index).len());
-        let size = |(index, tx): (usize, hindsight_shared::block::TxView<'_>)| TxSize { tx: number(tx.size()), undo: number(undo(index)) };
+        let size = |(index, tx): (usize, hindsight_shared::block::TxView<'_>)| TxSize {
+            tx: number(tx.size()),
+            undo: number(undo(index)),
+        };
         let mut rows = Self {
             block: block.hash(),
             sizes: block.txs().enumerate().map(size).collect(),

@@ -32,8 +32,10 @@ pub fn seal(level: Level, from: Height, blocks: &[BlockRows]) -> Option<Packed> 
 }
 
 fn transactions(run: Run, blocks: &[BlockRows]) -> Packed {
-    let mut entries: Vec<Entry> =
-        (0..).zip(blocks.iter().flat_map(|block| &block.txids)).map(|(number, &prefix)| Entry { prefix, number }).collect();
+    let mut entries: Vec<Entry> = (0..)
+        .zip(blocks.iter().flat_map(|block| &block.txids))
+        .map(|(number, &prefix)| Entry { prefix, number })
+        .collect();
     entries.par_sort_unstable();
     let pages = keyed(prefixes::Pages::new(run.txids(), entries.into_iter())).collect();
     let sizes = pack_sizes(run.from, blocks.iter().map(|block| &block.sizes[..]));
@@ -63,12 +65,15 @@ type Touch = (Prefix, u32);
 
 fn addresses(mut run: Run, blocks: &[BlockRows]) -> Packed {
     let numbered = || run.firsts.iter().zip(blocks);
-    let mut paid: Vec<Touch> =
-        numbered().flat_map(|(first, block)| block.outputs.iter().map(move |paid| (paid.script, first + paid.index))).collect();
+    let mut paid: Vec<Touch> = numbered()
+        .flat_map(|(first, block)| block.outputs.iter().map(move |paid| (paid.script, first + paid.index)))
+        .collect();
     paid.par_sort_unstable();
     paid.dedup();
     let mut spent: Vec<(Prefix, u32, Prefix)> = numbered()
-        .flat_map(|(first, block)| block.inputs.iter().map(move |spent| (spent.script, first + spent.index, spent.outpoint)))
+        .flat_map(|(first, block)| {
+            block.inputs.iter().map(move |spent| (spent.script, first + spent.index, spent.outpoint))
+        })
         .collect();
     spent.par_sort_unstable();
     let mut spends: Vec<Entry> = Vec::new();

@@ -102,7 +102,8 @@ pub fn place(page: &[u8], block: u32, index: u32) -> Result<Place, PageError> {
             break;
         }
         let head = |list: u64| VarInt(list).size() as u64;
-        let (mut tx, mut undo) = (HEADER_SIZE as u64 + head(header.count.into()), head((header.count.max(1) - 1).into()));
+        let (mut tx, mut undo) =
+            (HEADER_SIZE as u64 + head(header.count.into()), head((header.count.max(1) - 1).into()));
         for number in 0..header.count {
             let size = reader.size(&header)?;
             if at == block && number == index {
@@ -148,7 +149,8 @@ impl Reader {
 
     fn block(&mut self) -> Result<Header, PageError> {
         let mut bits = |bits| self.words.read_bits(bits).ok().and_then(|value| u32::try_from(value).ok());
-        let header = (|| Some(Header { count: bits(COUNT)?, tx: bits(PARAMETER)? as usize, undo: bits(PARAMETER)? as usize }))();
+        let header =
+            (|| Some(Header { count: bits(COUNT)?, tx: bits(PARAMETER)? as usize, undo: bits(PARAMETER)? as usize }))();
         header.ok_or_else(|| self.short())
     }
 

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -167,18 +168,36 @@ impl CoreFiles {
     }
 
     fn read_undo(&self, record: &UndoRecord, access: Access) -> Result<Vec<u8>, SourceError> {
-        let replaced = || SourceError::Replaced {
-            path: self.path("rev", record.position.file),
-            block: record.block,
-            position: record.position,
-        };
-        let Position { file, offset } = record.position;
-        let start = Position { file, offset: offset.checked_sub(FRAMING).ok_or_else(replaced)? };
+        let replaced = || self.undo_replaced(record);
+        let (start, framing) = self.undo_framing(record)?;
         let size = record.size.checked_add(FRAMING + CHECKSUM).ok_or_else(replaced)?;
         let mut bytes = self.read("rev", start, size, access)?;
         let undo = bytes.split_off(to_usize(FRAMING.into()));
-        let framing = [self.datadir.magic.to_bytes(), record.size.to_le_bytes()].concat();
         if bytes == framing { Ok(undo) } else { Err(replaced()) }
+    }
+
+    /// Where the framing of an undo record starts, and what it is.
+    fn undo_framing(&self, record: &UndoRecord) -> Result<(Position, Vec<u8>), SourceError> {
+        let Position { file, offset } = record.position;
+        let start = Position { file, offset: offset.checked_sub(FRAMING).ok_or_else(|| self.undo_replaced(record))? };
+        Ok((start, [self.datadir.magic.to_bytes(), record.size.to_le_bytes()].concat()))
+    }
+
+    fn undo_replaced(&self, record: &UndoRecord) -> SourceError {
+        let path = self.path("rev", record.position.file);
+        SourceError::Replaced { path, block: record.block, position: record.position }
+    }
+
+    /// Bytes of a payload of `size`, by their places in it.
+    fn read_part(&self, kind: &str, start: Position, size: u32, part: Range<u32>) -> Result<Vec<u8>, SourceError> {
+        let within = Some(part.start).filter(|_| part.end <= size).and_then(|offset| start.plus(offset));
+        let cut = || SourceError::Cut {
+            path: self.path(kind, start.file),
+            position: start,
+            need: part.end.into(),
+            len: size.into(),
+        };
+        self.read(kind, within.ok_or_else(cut)?, part.end.saturating_sub(part.start), Access::Follow)
     }
 
     fn pair_rev(&self, blk: &BlockFile, known: Option<&UndoFile>) -> Result<rev::Paired, SourceError> {
@@ -239,6 +258,19 @@ impl BlockSource for CoreFiles {
 
     fn undo(&self, record: &UndoRecord) -> Result<Vec<u8>, SourceError> {
         self.read_undo(record, Access::Follow)
+    }
+
+    fn block_part(&self, record: &BlockRecord, bytes: Range<u32>) -> Result<Vec<u8>, SourceError> {
+        self.header(record)?;
+        self.read_part("blk", record.position, record.size, bytes)
+    }
+
+    fn undo_part(&self, record: &UndoRecord, bytes: Range<u32>) -> Result<Vec<u8>, SourceError> {
+        let (start, framing) = self.undo_framing(record)?;
+        if self.read("rev", start, FRAMING, Access::Follow)? != framing {
+            return Err(self.undo_replaced(record));
+        }
+        self.read_part("rev", record.position, record.size, bytes)
     }
 
     fn is_being_written(&self, position: Position) -> bool {

@@ -1,10 +1,10 @@
 //! Settings: any text as the TOML file and as flags; what both can say, both say the same.
 
 use std::iter::once;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
-use hindsight::config::{Config, File, ServerArgs, SourceArgs, hosts};
+use hindsight::config::{Config, File, IndexArgs, ServerArgs, SourceArgs, hosts};
 
 /// The flags of `hindsight serve`.
 #[derive(Debug, Parser)]
@@ -13,8 +13,8 @@ struct Flags {
     source: SourceArgs,
     #[command(flatten)]
     server: ServerArgs,
-    #[arg(long)]
-    index_dir: Option<PathBuf>,
+    #[command(flatten)]
+    index: IndexArgs,
 }
 
 /// Reads `bytes` as the text of a settings file, and its lines as flags.
@@ -26,7 +26,7 @@ pub fn run(bytes: &[u8]) {
         holds_together(&config);
     }
     let Ok(file) = File::parse(&text, Path::new("hindsight.toml")) else { return };
-    let of_file = Config::resolve(file, SourceArgs::default(), ServerArgs::default(), None);
+    let of_file = Config::resolve(file, SourceArgs::default(), ServerArgs::default(), IndexArgs::default());
     if let Ok(config) = &of_file {
         holds_together(config);
     }
@@ -49,7 +49,7 @@ fn flags(arguments: impl Iterator<Item = String>) -> Option<Flags> {
 }
 
 fn resolve_flags(flags: Flags) -> Result<Config, String> {
-    let config = Config::resolve(File::default(), flags.source, flags.server, flags.index_dir);
+    let config = Config::resolve(File::default(), flags.source, flags.server, flags.index);
     config.map_err(|error| format!("{error:#}"))
 }
 

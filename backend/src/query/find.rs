@@ -1,0 +1,188 @@
+//! A transaction by its id, or by the beginning of it.
+
+use bitcoin::Txid;
+use bytes::Bytes;
+use hindsight_shared::Height;
+use hindsight_shared::found_tx::{Fate, FoundTx, MOST_FATES, TxPlace};
+use hindsight_shared::search::BlockId;
+use hindsight_shared::tx_payload::TxPayload;
+
+use super::fates::{Output, WantedFates};
+use super::lookup::{Candidate, ReadTx};
+use super::{Explorer, QueryError, TxInBlock};
+use crate::index::IndexError;
+use crate::runs::hashes::{PREFIX_BITS, Prefix, of_txid};
+use crate::runs::rows::Level;
+use crate::runs::run::Kind;
+
+/// Transactions that a beginning of a txid may lead to; more are no help.
+const MOST_BEGINNINGS: usize = 10;
+
+/// Hex digits that a beginning has at least: fewer lead to too many.
+pub const SHORTEST_BEGINNING: usize = 6;
+
+/// An encoded [`FoundTx`].
+#[derive(Clone, Debug)]
+pub struct FoundAnswer {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// A tag that changes whenever the bytes do.
+    pub tag: String,
+}
+
+impl Explorer {
+    /// A transaction by its id, with what became of its outputs.
+    ///
+    /// # Errors
+    /// [`QueryError::NoSuchTransaction`] where no block of the best chain holds it, [`QueryError::NotIndexedYet`] where
+    /// that is not known yet, [`QueryError::NotIndexed`] where it is not to be; where it cannot be read.
+    pub fn find(&self, txid: Txid) -> Result<FoundAnswer, QueryError> {
+        self.of_one_chain(|tip| {
+            let found = self.found(txid)?;
+            let first = found.first().ok_or(QueryError::Failed)?;
+            let outputs = outputs_of(txid, first)?;
+            let wanted = outputs.iter().take(MOST_FATES).cloned().collect();
+            let fates = self.fates(WantedFates::new(wanted, first.position))?;
+            let which = TxInBlock::Index(usize::try_from(first.position.index).unwrap_or(usize::MAX));
+            let answer = self.transaction(BlockId::Hash(first.node.hash), which)?;
+            let place = |read: &ReadTx| TxPlace {
+                block: read.node.hash,
+                height: read.position.height,
+                index: read.position.index,
+            };
+            let places = found.iter().map(place).collect();
+            let found = FoundTx { tip, places, fates, payload: TxPayload::decode(&answer.bytes)? };
+            let bytes: Bytes = found.encode()?.into();
+            Ok(FoundAnswer { tag: tag_of(&bytes), bytes })
+        })
+    }
+
+    /// What became of an output.
+    ///
+    /// # Errors
+    /// As [`Self::find`]; [`QueryError::NoOutput`] where the transaction has no such output.
+    pub fn fate(&self, txid: Txid, vout: u32) -> Result<Fate, QueryError> {
+        self.indexes(Level::Addresses)?;
+        self.of_one_chain(|_| {
+            let found = self.found(txid)?;
+            let first = found.first().ok_or(QueryError::Failed)?;
+            let output = outputs_of(txid, first)?.into_iter().find(|output| output.vout == vout);
+            let output = output.ok_or(QueryError::NoOutput(txid, vout))?;
+            let fates = self.fates(WantedFates::new(vec![output], first.position))?;
+            fates.first().copied().ok_or(QueryError::Failed)
+        })
+    }
+
+    /// The ids of transactions that begin with these hex digits, as displayed: a few of them.
+    ///
+    /// # Errors
+    /// As the index fails.
+    pub fn beginning_with(&self, digits: &str) -> Result<Vec<Txid>, QueryError> {
+        let Some(prefixes) = prefixes_of(digits) else { return Ok(Vec::new()) };
+        if self.indexes(Level::Transactions).is_err() {
+            return Ok(Vec::new());
+        }
+        let mut txids = Vec::new();
+        for candidate in self.candidates(prefixes)? {
+            if txids.len() == MOST_BEGINNINGS {
+                break;
+            }
+            let Some(read) = self.read(&candidate)? else { continue };
+            let txid = read.txid()?;
+            if txid.to_string().starts_with(digits) && !txids.contains(&txid) {
+                txids.push(txid);
+            }
+        }
+        Ok(txids)
+    }
+
+    /// Every transaction of the best chain with this id, highest first; at least one.
+    fn found(&self, txid: Txid) -> Result<Vec<ReadTx>, QueryError> {
+        self.indexes(Level::Transactions)?;
+        let mut found = Vec::new();
+        for candidate in self.candidates(of_txid(&txid)..=of_txid(&txid))? {
+            let read = self.read(&candidate)?;
+            found.extend(read.filter(|read| read.txid().is_ok_and(|read| read == txid)));
+        }
+        if found.is_empty() { Err(self.not_found(txid)?) } else { Ok(found) }
+    }
+
+    /// Transactions whose ids have one of these prefixes, highest first.
+    fn candidates(&self, prefixes: std::ops::RangeInclusive<Prefix>) -> Result<Vec<Candidate>, QueryError> {
+        let mut candidates: Vec<Candidate> = self.runs.look(|view| {
+            let mut found = Vec::new();
+            for live in self.runs_of(view, Level::Transactions) {
+                for entry in view.entries(live, Kind::Txids, prefixes.clone())? {
+                    let Some(position) = live.run.position(entry.number) else { continue };
+                    found.push(Candidate { position, place: view.place(position) });
+                }
+            }
+            Ok(found)
+        })?;
+        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.position));
+        candidates.dedup_by_key(|candidate| candidate.position);
+        Ok(candidates)
+    }
+
+    /// Why there is no transaction: it is not indexed yet, or there is none.
+    fn not_found(&self, txid: Txid) -> Result<QueryError, IndexError> {
+        let missing = self.runs.look(|view| Ok(self.missing(&self.runs_of(view, Level::Transactions), Height(0))))?;
+        Ok(self.none_or_not_yet(txid, missing))
+    }
+
+    fn none_or_not_yet(&self, txid: Txid, missing: u32) -> QueryError {
+        let progress = self.report.progress();
+        let chain = self.chain.read();
+        let all = chain.tip().and_then(|tip| tip.height).map_or(0, |height| height.0.saturating_add(1));
+        let absent = chain.downwards(None).count();
+        let on_node = u32::try_from(absent).unwrap_or(u32::MAX);
+        let searched = all.saturating_sub(missing);
+        if progress.complete && searched >= on_node {
+            QueryError::NoSuchTransaction { txid, searched, missing: all.saturating_sub(on_node) }
+        } else {
+            QueryError::NotIndexedYet(format!("transaction {txid}"), missing)
+        }
+    }
+}
+
+/// The outputs of a transaction, with what tells their spenders.
+fn outputs_of(txid: Txid, read: &ReadTx) -> Result<Vec<Output>, QueryError> {
+    let tx = read.tx()?;
+    let output = |(vout, output): (u32, hindsight_shared::block::OutputView<'_>)| Output {
+        txid,
+        vout,
+        script: output.script.to_owned(),
+    };
+    Ok((0..).zip(tx.outputs()).map(output).collect())
+}
+
+/// The prefixes of txids that begin with some hex digits; `None` where they are too few, too many or none.
+fn prefixes_of(digits: &str) -> Option<std::ops::RangeInclusive<Prefix>> {
+    let most = PREFIX_BITS as usize / 4;
+    if !(SHORTEST_BEGINNING..=64).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let known = &digits[..digits.len().min(most)];
+    let low = u64::from_str_radix(known, 16).ok()? << (4 * (most - known.len()));
+    Some(low..=low | ((1 << (4 * (most - known.len()))) - 1))
+}
+
+fn tag_of(bytes: &[u8]) -> String {
+    use bitcoin::hashes::{Hash, sha256};
+    sha256::Hash::hash(bytes).to_string()[..32].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beginnings_are_ranges_of_prefixes() {
+        assert_eq!(prefixes_of("abcdef"), Some(0x00ab_cdef_0000..=0x00ab_cdef_ffff));
+        assert_eq!(prefixes_of("0123456789"), Some(0x0001_2345_6789..=0x0001_2345_6789));
+        assert_eq!(prefixes_of(&"0123456789".repeat(6)), prefixes_of("0123456789"));
+        for none in ["", "abcde", "abcdeg", "ABCDE ", &"0".repeat(65)] {
+            assert_eq!(prefixes_of(none), None, "{none}");
+        }
+    }
+}

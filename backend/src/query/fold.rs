@@ -1,0 +1,161 @@
+//! The history of a script added up, and kept: to add what is new takes a moment where to add everything takes seconds.
+
+use std::sync::Arc;
+
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, BlockHash, Script, ScriptBuf};
+use hindsight_shared::Height;
+use hindsight_shared::address::{BalanceAt, Totals};
+use quick_cache::sync::Cache;
+
+use super::address::Movement;
+use crate::chain::Chain;
+
+/// Scripts whose sums are kept.
+const KEPT: usize = 256;
+
+/// Points of a balance that are kept: beyond twice as many, every second one goes.
+const POINTS: usize = 512;
+
+/// Sums of the scripts that were asked for lately.
+#[derive(Debug)]
+pub struct Folds(Cache<ScriptBuf, Arc<Fold>>);
+
+impl Default for Folds {
+    fn default() -> Self {
+        Self(Cache::new(KEPT))
+    }
+}
+
+impl Folds {
+    /// What is known of a script.
+    pub fn get(&self, script: &Script) -> Option<Fold> {
+        self.0.get(script).map(|fold| Fold::clone(&fold))
+    }
+
+    /// Keeps what is known of a script.
+    pub fn put(&self, script: &Script, fold: Fold) {
+        self.0.insert(script.to_owned(), Arc::new(fold));
+    }
+}
+
+/// Sums up to a block, and the balance on the way.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    /// The sums.
+    pub totals: Totals,
+    points: Vec<BalanceAt>,
+    /// The balance after the last block that changed it.
+    last: Option<BalanceAt>,
+    /// Changes that one point stands for.
+    stride: usize,
+    skipped: usize,
+    ended: bool,
+}
+
+impl Default for Fold {
+    fn default() -> Self {
+        let totals = Totals {
+            tip: BlockHash::all_zeros(),
+            height: Height(0),
+            transactions: 0,
+            outputs: 0,
+            spent_outputs: 0,
+            received: Amount::ZERO,
+            spent: Amount::ZERO,
+            missing: 0,
+        };
+        Self { totals, points: Vec::new(), last: None, stride: 1, skipped: 0, ended: false }
+    }
+}
+
+impl Fold {
+    /// Whether it was made of blocks of this chain.
+    pub fn is_of(&self, chain: &Chain) -> bool {
+        chain.by_height(self.totals.height).is_some_and(|node| node.hash == self.totals.tip)
+    }
+
+    /// Whether the block at a height is in the sums.
+    pub fn has(&self, height: Height) -> bool {
+        self.ended && height <= self.totals.height
+    }
+
+    /// Adds a transaction: those before it have been added.
+    pub(super) fn add(&mut self, movement: &Movement) {
+        let count = |list: usize| u32::try_from(list).unwrap_or(u32::MAX);
+        let totals = &mut self.totals;
+        totals.transactions += 1;
+        totals.outputs += count(movement.made.len());
+        totals.spent_outputs += count(movement.spent.len());
+        totals.received = totals.received.checked_add(movement.row.received).unwrap_or(Amount::MAX);
+        totals.spent = totals.spent.checked_add(movement.row.spent).unwrap_or(Amount::MAX);
+        let balance = totals.balance().unwrap_or(Amount::ZERO);
+        let point = BalanceAt { height: movement.row.height, time: movement.row.time, balance };
+        if let Some(before) = self.last.replace(point).filter(|before| before.height != point.height) {
+            self.keep(before);
+        }
+    }
+
+    fn keep(&mut self, point: BalanceAt) {
+        self.skipped += 1;
+        if self.skipped < self.stride {
+            return;
+        }
+        self.skipped = 0;
+        self.points.push(point);
+        if self.points.len() == 2 * POINTS {
+            let mut at = 0;
+            self.points.retain(|_| {
+                at += 1;
+                at % 2 == 0
+            });
+            self.stride *= 2;
+        }
+    }
+
+    /// Everything up to a block has been added.
+    pub fn end(&mut self, (tip, height): (BlockHash, Height), missing: u32) {
+        (self.totals.tip, self.totals.height, self.totals.missing, self.ended) = (tip, height, missing, true);
+    }
+
+    /// The balance over time, lowest first.
+    pub fn points(&self) -> Vec<BalanceAt> {
+        self.points.iter().copied().chain(self.last).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::Txid;
+    use hindsight_shared::address::Touched;
+
+    use super::*;
+
+    fn paid(height: u32) -> Movement {
+        let row = Touched {
+            txid: Txid::all_zeros(),
+            height: Height(height),
+            index: 1,
+            time: height,
+            received: Amount::from_sat(1),
+            spent: Amount::ZERO,
+        };
+        Movement { row, made: Vec::new(), spent: Vec::new() }
+    }
+
+    #[test]
+    fn points_are_few_and_the_last_is_exact() {
+        let mut fold = Fold::default();
+        for height in 0..10_000 {
+            fold.add(&paid(height));
+            fold.add(&paid(height));
+            let points = fold.points();
+            assert!(points.len() <= 2 * POINTS);
+            assert_eq!(points.last().map(|point| point.balance.to_sat()), Some(2 * u64::from(height) + 2));
+            assert!(points.is_sorted_by(|a, b| a.height < b.height));
+            // Each point is the balance after all of its block.
+            assert!(points.iter().all(|point| point.balance.to_sat() == 2 * u64::from(point.height.0) + 2));
+        }
+        assert!(fold.points().len() > POINTS / 2);
+    }
+}
