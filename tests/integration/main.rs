@@ -13,6 +13,7 @@ mod crashes;
 mod differential;
 mod hostile_clients;
 mod http;
+mod index;
 mod islands;
 mod kernel_agrees;
 mod known_bugs;

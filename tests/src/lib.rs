@@ -18,6 +18,7 @@ pub mod differential;
 pub mod fixtures;
 pub mod judge;
 pub mod kernel_chain;
+pub mod ledger;
 pub mod locks;
 pub mod node;
 pub mod node_judge;

@@ -358,23 +358,20 @@ fn pages_within(pages: &BTreeMap<PageKey, Vec<u8>>, wanted: &RangeInclusive<Pref
     before.into_iter().chain(within).map(|((first, _), page)| (*first, page.clone())).collect()
 }
 
-/// The same of pages that are written. A table that cannot be read is a damaged page: the error is redb's to tell again.
+/// The same of pages that are written.
 pub(super) fn stored_within(
     table: &impl ReadableTable<(u32, Prefix, u32), &'static [u8]>,
     run: u32,
     wanted: &RangeInclusive<Prefix>,
 ) -> Result<Vec<(Prefix, Vec<u8>)>, PageError> {
-    let read = || -> Result<Vec<(Prefix, Option<Vec<u8>>)>, redb::StorageError> {
-        let before = table.range((run, 0, 0)..(run, *wanted.start(), 0))?.next_back();
-        let within = table.range((run, *wanted.start(), 0)..=(run, *wanted.end(), u32::MAX))?;
-        let pages = before.into_iter().chain(within).map(|row| {
-            let (key, page) = row?;
-            Ok((key.value().1, unsealed(page.value()).map(<[u8]>::to_vec)))
-        });
-        pages.collect()
-    };
-    let pages = read().map_err(|_| PageError::Unreadable)?;
-    pages.into_iter().map(|(first, page)| Ok((first, page.ok_or(PageError::Checksum)?))).collect()
+    let unreadable = |_| PageError::Unreadable;
+    let before = table.range((run, 0, 0)..(run, *wanted.start(), 0)).map_err(unreadable)?.next_back();
+    let within = table.range((run, *wanted.start(), 0)..=(run, *wanted.end(), u32::MAX)).map_err(unreadable)?;
+    let pages = before.into_iter().chain(within).map(|row| {
+        let (key, page) = row.map_err(unreadable)?;
+        Ok((key.value().1, unsealed(page.value()).ok_or(PageError::Checksum)?.to_vec()))
+    });
+    pages.collect()
 }
 
 /// The list of live runs.

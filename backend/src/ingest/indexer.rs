@@ -160,6 +160,7 @@ impl Indexer {
             self.gathered = Gathered::default();
         }
         (self.tip, self.below) = (tip, tip.map(|(height, _)| height));
+        self.pace.done = false;
     }
 
     fn look_at_runs(&mut self) -> Result<(), IndexError> {
@@ -201,7 +202,7 @@ impl Indexer {
             && height <= self.gathered.to
             && self.gathered.next().is_none_or(|next| height > next);
         let lacks =
-            |covered: &&Covered| !covered.has(height) && !(gathered && self.gathered.levels.contains(&covered.level));
+            |covered: &&Covered| !(covered.has(height) || gathered && self.gathered.levels.contains(&covered.level));
         self.levels.iter().filter(lacks).map(|covered| covered.level).collect()
     }
 
@@ -237,6 +238,7 @@ impl Indexer {
     /// There is nothing to add now: what was gathered becomes a run.
     pub fn rest(&mut self) {
         self.flush();
+        self.pace.hurry();
     }
 
     fn flush(&mut self) {
@@ -289,6 +291,7 @@ const fn begun(level: Level) -> IndexProgress {
 struct Pace {
     transactions: u64,
     since: Option<Instant>,
+    hurried: bool,
     done: bool,
 }
 
@@ -299,7 +302,12 @@ impl Pace {
     }
 
     fn is_due(&self) -> bool {
-        !self.done && self.since.is_none_or(|since| self.transactions == 0 || since.elapsed() >= TELL)
+        !self.done && (self.hurried || self.since.is_none_or(|since| since.elapsed() >= TELL))
+    }
+
+    /// Progress is told by the next look.
+    const fn hurry(&mut self) {
+        self.hurried = true;
     }
 
     /// Puts the remaining time into each level's progress, and tells the terminal.
@@ -322,8 +330,8 @@ impl Pace {
                 last.per_second
             );
         }
-        // With nothing counted since, and nothing left, there is nothing more to tell until the next block.
-        *self = Self { transactions: 0, since: Some(Instant::now()), done: left == 0 };
+        // What is left at rest cannot be added now.
+        *self = Self { transactions: 0, since: Some(Instant::now()), hurried: false, done: left == 0 || self.hurried };
     }
 }
 

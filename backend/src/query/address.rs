@@ -3,8 +3,10 @@
 use bitcoin::{Amount, OutPoint, Script};
 use hindsight_shared::Height;
 use hindsight_shared::address::{BalanceAt, Coin, Totals, Touched};
+use hindsight_shared::prevouts::Prevout;
 use rayon::prelude::*;
 
+use super::fates::is_lost;
 use super::fold::Fold;
 use super::lookup::{Candidate, ReadTx};
 use super::{Explorer, QueryError};
@@ -27,6 +29,8 @@ pub(super) struct Movement {
     /// As a row of the history.
     pub row: Touched,
     /// Outputs with the script.
+    pub outputs: u32,
+    /// Those of them that can be spent.
     pub made: Vec<Coin>,
     /// Outputs with the script that it spends.
     pub spent: Vec<OutPoint>,
@@ -153,32 +157,35 @@ impl Explorer {
 
 fn movement(script: &Script, read: &ReadTx) -> Result<Option<Movement>, QueryError> {
     let tx = read.tx()?;
-    let coinbase = read.position.index == 0;
-    let pays = tx.outputs().any(|output| output.script == script);
-    let prevouts = read.prevouts()?;
-    let spends = |prevout: &hindsight_shared::prevouts::Prevout<'_>| prevout.script.to_script().as_script() == script;
-    let spent: Vec<(OutPoint, Amount)> = prevouts.map_or_else(Vec::new, |prevouts| {
+    let TxPosition { height, index } = read.position;
+    let outputs = (0_u32..).zip(tx.outputs()).filter(|(_, output)| output.script == script);
+    let paid: Vec<(u32, Amount)> = outputs.map(|(vout, output)| (vout, output.value)).collect();
+    let spends = |prevout: &Prevout<'_>| prevout.script.to_script().as_script() == script;
+    let spent: Vec<(OutPoint, Amount)> = read.prevouts()?.map_or_else(Vec::new, |prevouts| {
         let spent = tx.inputs().zip(prevouts).filter(|(_, prevout)| spends(prevout));
         spent.map(|(input, prevout)| (OutPoint { txid: input.txid, vout: input.vout }, prevout.value)).collect()
     });
-    if !pays && spent.is_empty() {
+    if paid.is_empty() && spent.is_empty() {
         return Ok(None);
     }
     let txid = tx.txid();
-    let height = read.position.height;
-    let coins = (0..).zip(tx.outputs()).filter(|(_, output)| output.script == script);
-    let made: Vec<Coin> = coins
-        .map(|(vout, output)| Coin { outpoint: OutPoint { txid, vout }, height, coinbase, value: output.value })
-        .collect();
     let row = Touched {
         txid,
         height,
-        index: read.position.index,
+        index,
         time: read.node.header.time,
-        received: sum(made.iter().map(|coin| coin.value)),
+        received: sum(paid.iter().map(|(_, value)| *value)),
         spent: sum(spent.iter().map(|(_, value)| *value)),
     };
-    Ok(Some(Movement { row, made, spent: spent.into_iter().map(|(outpoint, _)| outpoint).collect() }))
+    let coin = |&(vout, value): &(u32, Amount)| Coin {
+        outpoint: OutPoint { txid, vout },
+        height,
+        coinbase: index == 0,
+        value,
+    };
+    let made = if is_lost(read.position, script) { Vec::new() } else { paid.iter().map(coin).collect() };
+    let outputs = u32::try_from(paid.len()).unwrap_or(u32::MAX);
+    Ok(Some(Movement { row, outputs, made, spent: spent.into_iter().map(|(outpoint, _)| outpoint).collect() }))
 }
 
 /// Amounts of a valid chain never come to more than fits.

@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use bitcoin::{OutPoint, ScriptBuf, Txid};
+use bitcoin::{OutPoint, Script, ScriptBuf, Txid};
+use hindsight_shared::Height;
 use hindsight_shared::found_tx::{Fate, Spender};
 use hindsight_shared::script::is_unspendable;
 
@@ -73,10 +74,9 @@ impl Explorer {
                 spenders.insert(outpoint, Spender { txid, input, height: position.height });
             }
         }
-        let first_coinbase = wanted.made == TxPosition { height: hindsight_shared::Height(0), index: 0 };
         let fate = |output: &Output| match spenders.get(&OutPoint { txid: output.txid, vout: output.vout }) {
             Some(spender) => Fate::Spent(*spender),
-            None if first_coinbase || is_unspendable(&output.script) => Fate::Unspendable,
+            None if is_lost(wanted.made, &output.script) => Fate::Unspendable,
             None if complete => Fate::Unspent,
             None => Fate::Unknown,
         };
@@ -112,6 +112,12 @@ impl Explorer {
             Ok(Suspects { missing: self.missing(&runs, wanted.made.height), places })
         })?)
     }
+}
+
+/// Whether an output of the transaction at a position can never be spent: by its script, or because it is the first block's
+/// (Core's `IsUnspendable`; genesis is never connected).
+pub fn is_lost(made: TxPosition, script: &Script) -> bool {
+    made == TxPosition { height: Height(0), index: 0 } || is_unspendable(script)
 }
 
 impl WantedFates {

@@ -1,6 +1,9 @@
 //! A transaction by its id, or by the beginning of it.
 
+use std::ops::{Range, RangeInclusive};
+
 use bitcoin::Txid;
+use bitcoin::hashes::{Hash, sha256};
 use bytes::Bytes;
 use hindsight_shared::Height;
 use hindsight_shared::found_tx::{Fate, FoundTx, MOST_FATES, TxPlace};
@@ -43,18 +46,36 @@ impl Explorer {
             let outputs = outputs_of(txid, first)?;
             let wanted = outputs.iter().take(MOST_FATES).cloned().collect();
             let fates = self.fates(WantedFates::new(wanted, first.position))?;
-            let which = TxInBlock::Index(usize::try_from(first.position.index).unwrap_or(usize::MAX));
-            let answer = self.transaction(BlockId::Hash(first.node.hash), which)?;
+            let payload = self.in_whole_block(first)?;
             let place = |read: &ReadTx| TxPlace {
                 block: read.node.hash,
                 height: read.position.height,
                 index: read.position.index,
             };
             let places = found.iter().map(place).collect();
-            let found = FoundTx { tip, places, fates, payload: TxPayload::decode(&answer.bytes)? };
+            let found = FoundTx { tip, places, fates, payload: TxPayload::decode(&payload)? };
             let bytes: Bytes = found.encode()?.into();
             Ok(FoundAnswer { tag: tag_of(&bytes), bytes })
         })
+    }
+
+    /// A transaction as it is in its block, all of which has been checked.
+    fn in_whole_block(&self, found: &ReadTx) -> Result<Bytes, QueryError> {
+        let body = self.bodies.read(&found.node)?;
+        let index = found.position.index;
+        let part = |bytes: &Bytes, part: &Range<u32>| {
+            let place = |offset: u32| usize::try_from(offset).unwrap_or(usize::MAX);
+            bytes.get(place(part.start)..place(part.end)).unwrap_or_default().to_vec()
+        };
+        let parts = found.place.as_ref().map(|place| (part(&body.block, &place.tx), part(&body.undo, &place.undo)));
+        match parts.filter(|(tx, undo)| found.is(tx, undo)) {
+            Some((tx, undo)) => Ok(self.tx_payload(&found.node, &body, index, &undo, &tx)?.into()),
+            // Without its place, the block is gone through.
+            None => {
+                let which = TxInBlock::Index(usize::try_from(index).unwrap_or(usize::MAX));
+                Ok(self.transaction(BlockId::Hash(found.node.hash), which)?.bytes)
+            }
+        }
     }
 
     /// What became of an output.
@@ -108,7 +129,7 @@ impl Explorer {
     }
 
     /// Transactions whose ids have one of these prefixes, highest first.
-    fn candidates(&self, prefixes: std::ops::RangeInclusive<Prefix>) -> Result<Vec<Candidate>, QueryError> {
+    fn candidates(&self, prefixes: RangeInclusive<Prefix>) -> Result<Vec<Candidate>, QueryError> {
         let mut candidates: Vec<Candidate> = self.runs.look(|view| {
             let mut found = Vec::new();
             for live in self.runs_of(view, Level::Transactions) {
@@ -157,7 +178,7 @@ fn outputs_of(txid: Txid, read: &ReadTx) -> Result<Vec<Output>, QueryError> {
 }
 
 /// The prefixes of txids that begin with some hex digits; `None` where they are too few, too many or none.
-fn prefixes_of(digits: &str) -> Option<std::ops::RangeInclusive<Prefix>> {
+fn prefixes_of(digits: &str) -> Option<RangeInclusive<Prefix>> {
     let most = PREFIX_BITS as usize / 4;
     if !(SHORTEST_BEGINNING..=64).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
@@ -168,7 +189,6 @@ fn prefixes_of(digits: &str) -> Option<std::ops::RangeInclusive<Prefix>> {
 }
 
 fn tag_of(bytes: &[u8]) -> String {
-    use bitcoin::hashes::{Hash, sha256};
     sha256::Hash::hash(bytes).to_string()[..32].to_owned()
 }
 

@@ -85,7 +85,7 @@ impl Fold {
         let count = |list: usize| u32::try_from(list).unwrap_or(u32::MAX);
         let totals = &mut self.totals;
         totals.transactions += 1;
-        totals.outputs += count(movement.made.len());
+        totals.outputs += movement.outputs;
         totals.spent_outputs += count(movement.spent.len());
         totals.received = totals.received.checked_add(movement.row.received).unwrap_or(Amount::MAX);
         totals.spent = totals.spent.checked_add(movement.row.spent).unwrap_or(Amount::MAX);
@@ -140,7 +140,7 @@ mod tests {
             received: Amount::from_sat(1),
             spent: Amount::ZERO,
         };
-        Movement { row, made: Vec::new(), spent: Vec::new() }
+        Movement { row, outputs: 1, made: Vec::new(), spent: Vec::new() }
     }
 
     #[test]

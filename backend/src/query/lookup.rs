@@ -38,11 +38,18 @@ pub struct ReadTx {
     pub node: Node,
     /// Where it is.
     pub position: TxPosition,
+    /// Where its bytes are, if that is known.
+    pub place: Option<Place>,
     bytes: Vec<u8>,
     undo: Vec<u8>,
 }
 
 impl ReadTx {
+    /// Whether these are its bytes and those of what it spends.
+    pub fn is(&self, bytes: &[u8], undo: &[u8]) -> bool {
+        self.bytes == bytes && self.undo == undo
+    }
+
     /// The transaction.
     pub fn tx(&self) -> Result<TxView<'_>, QueryError> {
         Ok(TxView::parse(&self.bytes)?)
@@ -120,7 +127,7 @@ impl Explorer {
         let Some(node) = self.chain.read().by_height(position.height).cloned() else { return Ok(None) };
         let part = candidate.place.as_ref().and_then(|place| self.bodies.read_part(&node, place));
         if let Some((bytes, undo)) = part {
-            let alone = ReadTx { node: node.clone(), position, bytes, undo };
+            let alone = ReadTx { node: node.clone(), position, place: candidate.place.clone(), bytes, undo };
             // A coinbase spends nothing; any other without undo is looked up in its block.
             if alone.is_sound() && (position.index == 0 || !alone.undo.is_empty()) {
                 return Ok(Some(alone));
@@ -135,6 +142,6 @@ impl Explorer {
             [] => Vec::new(),
             undo => PrevoutsView::from_undo(undo)?.tx_undo(index).to_vec(),
         };
-        Ok(Some(ReadTx { node, position, bytes: tx.bytes().to_vec(), undo }))
+        Ok(Some(ReadTx { node, position, place: None, bytes: tx.bytes().to_vec(), undo }))
     }
 }

@@ -8,7 +8,9 @@ use hindsight_shared::prevouts::PrevoutsView;
 use hindsight_shared::search::BlockId;
 use hindsight_shared::tx_payload::TxPayload;
 
+use super::bodies::Body;
 use super::{Explorer, QueryError};
+use crate::chain::Node;
 
 /// A transaction named within its block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,16 +49,31 @@ impl Explorer {
         let (index, tx) = index.and_then(|index| Some((index, block.tx(index)?))).ok_or_else(missing)?;
         let (undo, _) = split_checksum(&body.undo);
         let prevouts = (!undo.is_empty()).then(|| PrevoutsView::from_undo(undo)).transpose()?;
+        let prevouts = prevouts.as_ref().map_or(&[][..], |prevouts| prevouts.tx_undo(index));
+        let place = u32::try_from(index).unwrap_or(u32::MAX);
+        let bytes = self.tx_payload(&node, &body, place, prevouts, tx.bytes())?.into();
+        let immutable = node.height.is_some() && (index == 0 || body.absence.is_none());
+        Ok(TxAnswer { bytes, tag: format!("{}-{index}", self.tag(&node, &body)), immutable })
+    }
+
+    /// A transaction of a checked block and what it spends, encoded.
+    pub(super) fn tx_payload(
+        &self,
+        node: &Node,
+        body: &Body,
+        index: u32,
+        prevouts: &[u8],
+        tx: &[u8],
+    ) -> Result<Vec<u8>, QueryError> {
         let payload = TxPayload {
             network: self.about.magic,
             height: node.height,
             absence: body.absence.filter(|_| index > 0),
-            index: u32::try_from(index).unwrap_or(u32::MAX),
+            index,
             block: node.hash,
-            prevouts: prevouts.as_ref().map_or(&[], |prevouts| prevouts.tx_undo(index)),
-            tx: tx.bytes(),
+            prevouts,
+            tx,
         };
-        let immutable = node.height.is_some() && payload.absence.is_none();
-        Ok(TxAnswer { bytes: payload.encode()?.into(), tag: format!("{}-{index}", self.tag(&node, &body)), immutable })
+        Ok(payload.encode()?)
     }
 }
