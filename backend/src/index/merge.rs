@@ -20,9 +20,6 @@ use crate::runs::rows::Level;
 use crate::runs::run::{Kind, PageKey, Run, SizePages, keyed};
 use crate::runs::{seal, sizes};
 
-/// Transactions in a slice, about: some 10 MiB of pages, and ten times that while they are sorted.
-const SLICE: u64 = 1 << 19;
-
 /// Runs up to this many transactions have the pages of their sizes packed anew, since those of single blocks are not
 /// full.
 const SMALL: u32 = 1 << 18;
@@ -52,7 +49,7 @@ impl Runs {
             runs.sort_by_key(|run| run.from);
             let Some(parts) = choose(&runs).and_then(|ids| parts_of(&ids, &runs)) else { continue };
             let Some(into) = joined(self.new_id(), &parts) else { continue };
-            let slices = u64::from(into.transactions()).div_ceil(SLICE).max(1);
+            let slices = u64::from(into.transactions()).div_ceil(self.slice).max(1);
             let merge = Merge {
                 into: into.id,
                 parts: parts.iter().map(|run| run.id).collect(),

@@ -30,6 +30,9 @@ use crate::runs::sizes::{self, Place};
 
 type Stored = ReadOnlyTable<(u32, Prefix, u32), &'static [u8]>;
 
+/// Transactions in a slice of a merge, about: some 10 MiB of pages, and ten times that while they are sorted.
+const SLICE: u64 = 1 << 19;
+
 /// All runs.
 #[derive(Debug)]
 pub struct Runs {
@@ -42,6 +45,8 @@ pub struct Runs {
     /// Those with a page that is damaged.
     damaged: Mutex<BTreeSet<u32>>,
     next_id: AtomicU32,
+    /// Transactions in a slice of a merge, about.
+    pub(super) slice: u64,
     /// Held by the one that writes runs.
     pub(super) writing: Mutex<()>,
 }
@@ -64,6 +69,7 @@ impl Runs {
             heads: RwLock::default(),
             damaged: Mutex::default(),
             next_id: AtomicU32::new(last + 1),
+            slice: SLICE,
             writing: Mutex::default(),
         })
     }
@@ -433,3 +439,6 @@ pub(super) fn delete_pages(transaction: &WriteTransaction, run: &Run) -> Result<
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
