@@ -30,7 +30,7 @@ mod statistics;
 pub use filler::Filler;
 pub use indexer::{Indexer, is_of_chain};
 pub use keeper::Keeper;
-pub use merger::Merger;
+pub use merger::{Merger, next_merge};
 pub use report::Report;
 use report::Subject;
 pub use statistics::Statistics;

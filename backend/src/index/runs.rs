@@ -14,7 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
+use redb::{
+    ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableError,
+    WriteTransaction,
+};
 
 use super::entries::{sealed, unsealed};
 use super::run_list::RunList;
@@ -149,6 +152,25 @@ impl Runs {
             runs.retain(|run| run.level == level);
             runs.sort_by_key(|run| run.from);
             Ok(runs)
+        })
+    }
+
+    /// Bytes of each kind of pages, and those that the store loses to its own form beside them: it goes through all of
+    /// them.
+    ///
+    /// # Errors
+    /// As the index fails.
+    pub fn bytes(&self) -> Result<Vec<(&'static str, u64, u64)>, IndexError> {
+        self.index.store.run(|db| {
+            let transaction = db.begin_read()?;
+            let of = |name, stats: redb::TableStats| {
+                (name, stats.stored_bytes(), stats.metadata_bytes() + stats.fragmented_bytes())
+            };
+            let mut all = vec![of("sizes", transaction.open_table(HEIGHT_TO_SIZES)?.stats()?)];
+            for (name, kind) in [("txids", Kind::Txids), ("scripts", Kind::Scripts), ("named spends", Kind::Spends)] {
+                all.push(of(name, transaction.open_table(page_table(kind))?.stats()?));
+            }
+            Ok(all)
         })
     }
 

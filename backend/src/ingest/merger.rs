@@ -66,7 +66,7 @@ impl Merger {
     }
 
     fn step(&self) -> Result<bool, IndexError> {
-        Ok(self.runs.commit()? || self.runs.merge(|runs| choose(runs, self.tip()))?)
+        Ok(self.runs.commit()? || self.runs.merge(|runs| next_merge(runs, self.tip()))?)
     }
 
     fn tip(&self) -> Height {
@@ -84,7 +84,7 @@ impl Merger {
 
 /// Which of a level's runs, lowest first, to merge: small ones before large ones, and none that is too large for where it
 /// lies.
-fn choose(runs: &[Arc<Run>], tip: Height) -> Option<Vec<u32>> {
+pub fn next_merge(runs: &[Arc<Run>], tip: Height) -> Option<Vec<u32>> {
     let largest = runs.iter().map(|run| tier(run)).max()?;
     (0..=largest)
         .find_map(|most| {
@@ -139,30 +139,30 @@ mod tests {
 
     #[test]
     fn four_become_one_small_ones_first() {
-        assert_eq!(choose(&runs(0, &[64, 16, 16, 16, 16, 4], 100), Height(10_000)), Some(vec![1, 2, 3, 4, 5]));
-        assert_eq!(choose(&runs(0, &[16, 16, 16], 100), Height(10_000)), None);
-        assert_eq!(choose(&[], Height(0)), None);
+        assert_eq!(next_merge(&runs(0, &[64, 16, 16, 16, 16, 4], 100), Height(10_000)), Some(vec![1, 2, 3, 4, 5]));
+        assert_eq!(next_merge(&runs(0, &[16, 16, 16], 100), Height(10_000)), None);
+        assert_eq!(next_merge(&[], Height(0)), None);
     }
 
     #[test]
     fn smaller_ones_between_them_join() {
-        assert_eq!(choose(&runs(0, &[16, 2, 16, 1, 16], 100), Height(10_000)), Some(vec![0, 1, 2, 3, 4]));
+        assert_eq!(next_merge(&runs(0, &[16, 2, 16, 1, 16], 100), Height(10_000)), Some(vec![0, 1, 2, 3, 4]));
     }
 
     #[test]
     fn a_gap_parts_them() {
         let mut two = runs(0, &[4, 4], 100);
         two.extend(runs(9, &[4, 4], 100));
-        assert_eq!(choose(&two, Height(10_000)), None);
+        assert_eq!(next_merge(&two, Height(10_000)), None);
     }
 
     #[test]
     fn near_the_tip_runs_stay_small() {
         let four = runs(0, &[1, 1, 1, 1], 100);
-        assert_eq!(choose(&four, Height(3)), None);
-        assert_eq!(choose(&four, Height(4)), Some(vec![0, 1, 2, 3]));
+        assert_eq!(next_merge(&four, Height(3)), None);
+        assert_eq!(next_merge(&four, Height(4)), Some(vec![0, 1, 2, 3]));
         // The highest wait until they lie deeper.
-        assert_eq!(choose(&runs(0, &[1; 6], 100), Height(5)), Some(vec![0, 1, 2, 3]));
+        assert_eq!(next_merge(&runs(0, &[1; 6], 100), Height(5)), Some(vec![0, 1, 2, 3]));
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
             let [run] = &runs(height, &[1], 4000)[..] else { unreachable!() };
             id += 1;
             all.push(Arc::new(Run { id, ..Run::clone(run) }));
-            while let Some(ids) = choose(&all, Height(height)) {
+            while let Some(ids) = next_merge(&all, Height(height)) {
                 let at = all.iter().position(|run| run.id == ids[0]).unwrap();
                 let parts: Vec<_> = all.drain(at..at + ids.len()).collect();
                 let mut firsts = vec![0];
