@@ -2,22 +2,37 @@
 //!
 //! Plain rows of a B-tree, a prefix and a number each, take about twelve bytes a transaction and as much again for the
 //! tree's free space. A run is sorted once and never changed, so that its prefixes can be told by their distances and its
-//! numbers by as many bits as the run has transactions: 42 bits each, whatever the run's size, since a larger run has
+//! numbers by as many bits as the run has transactions: 43 bits each, whatever the run's size, since a larger run has
 //! shorter distances and longer numbers. Pages fill a page of the store to the last bytes; the tree above them knows each
 //! page's first prefix and nothing else.
 //!
 //! Bytes in, values out: where pages are kept is `index`'s business, which blocks are sealed `ingest`'s.
+
+use std::io::Cursor;
+
+use dsi_bitstream::prelude::*;
 
 pub mod hashes;
 pub mod postings;
 pub mod prefixes;
 pub mod rows;
 pub mod run;
+mod samples;
 pub mod seal;
 pub mod sizes;
 
 /// Bytes that a page holds at most: the store's page of 16 KiB, less what it needs for itself, the key and a checksum.
-pub const PAGE: usize = (16 << 10) - 64;
+pub const PAGE: usize = (16 << 10) - 32;
+
+/// A page's codes from some bit on, read where they lie.
+type Bits<'a> = BufBitReader<LE, WordAdapter<u32, Cursor<&'a [u8]>>>;
+
+/// `None` where the codes end before.
+fn bits_at(codes: &[u8], bit: u64) -> Option<Bits<'_>> {
+    let mut bits = BufBitReader::new(WordAdapter::new(Cursor::new(codes)));
+    bits.set_bit_pos(bit).ok()?;
+    Some(bits)
+}
 
 /// The best parameter of a Golomb-Rice code for the distances of so many prefixes: the largest power of two below the
 /// median of their geometric distribution, which is 0.693 times its mean.

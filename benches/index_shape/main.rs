@@ -155,9 +155,8 @@ fn first_page(runs: &Runs, script: Prefix) -> Result<()> {
         let mut live: Vec<_> = view.runs(Level::Addresses).collect();
         live.sort_by_key(|live| std::cmp::Reverse(live.run.to()));
         for live in live {
-            let postings = view.postings(live, script..=script)?;
-            let positions = postings.iter().rev().filter_map(|posting| live.run.position(posting.number));
-            places.extend(positions.take(50 - places.len()).map(|position| view.place(position)));
+            let newest = view.newest(live, script, None, 50 - places.len())?;
+            places.extend(newest.into_iter().map(|(position, _)| view.place(position)));
             if places.len() == 50 {
                 break;
             }

@@ -114,6 +114,18 @@ fn stamp(reader: &mut Reader<'_>) -> Option<FileStamp> {
     })
 }
 
+/// A page with its checksum behind it: CRC-32, since thousands are read in a second, and what they lead to is checked.
+pub fn sealed_page(mut page: Vec<u8>) -> Vec<u8> {
+    page.extend_from_slice(&crc32fast::hash(&page).to_le_bytes());
+    page
+}
+
+/// The page of an entry; `None` where its checksum does not hold.
+pub fn unsealed_page(bytes: &[u8]) -> Option<&[u8]> {
+    let (page, checksum) = bytes.split_last_chunk::<4>()?;
+    (crc32fast::hash(page) == u32::from_le_bytes(*checksum)).then_some(page)
+}
+
 /// A body with its checksum behind it.
 pub fn sealed(mut body: Vec<u8>) -> Vec<u8> {
     let checksum = sha256::Hash::hash(&body);

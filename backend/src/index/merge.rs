@@ -11,7 +11,7 @@ use super::run_list::Merge;
 use super::runs::{delete_pages, read_list, shape, stored_within, write_head, write_list, write_page, write_sizes};
 use super::tables::{HEIGHT_TO_SIZES, RUN_TO_HEAD, page_table};
 use super::{IndexError, Runs};
-use crate::index::entries::unsealed;
+use crate::index::entries::unsealed_page;
 use crate::runs::PageError;
 use crate::runs::hashes::Prefix;
 use crate::runs::postings::{self, Posting};
@@ -195,7 +195,7 @@ impl Runs {
             let mut pages = Vec::new();
             for row in table.range(run.from.0..=run.to().0)? {
                 let (first, page) = row?;
-                pages.push((first.value(), unsealed(page.value()).map(<[u8]>::to_vec)));
+                pages.push((first.value(), unsealed_page(page.value()).map(<[u8]>::to_vec)));
             }
             Ok(pages)
         })?;

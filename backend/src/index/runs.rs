@@ -19,13 +19,13 @@ use redb::{
     WriteTransaction,
 };
 
-use super::entries::{sealed, unsealed};
+use super::entries::{sealed, sealed_page, unsealed, unsealed_page};
 use super::run_list::RunList;
 use super::tables::{HEIGHT_TO_SIZES, LIVE, LIVE_RUNS, PageTable, RUN_TO_HEAD, page_table};
 use super::{Index, IndexError};
 use crate::runs::PageError;
 use crate::runs::hashes::{MAX_PREFIX, Prefix, Secret};
-use crate::runs::postings::{self, Posting};
+use crate::runs::postings::{self, Posting, Role};
 use crate::runs::prefixes::{Entry, PageView, Shape};
 use crate::runs::rows::Level;
 use crate::runs::run::{Kind, Packed, PageKey, Run, SizePages, TxPosition};
@@ -329,6 +329,58 @@ impl View {
         self.find(live, Kind::Scripts, &wanted, find)
     }
 
+    /// Up to `most` of what the transactions of a run do with a script, the newest first: of those before a place, if one is
+    /// given. Of a long list only the end is read.
+    ///
+    /// # Errors
+    /// Where a page is damaged.
+    pub fn newest(
+        &self,
+        live: &Live,
+        script: Prefix,
+        before: Option<TxPosition>,
+        most: usize,
+    ) -> Result<Vec<(TxPosition, Role)>, BadPage> {
+        let wanted = common(&(script..=script), &live.prefixes);
+        let mut found = Vec::new();
+        if wanted.is_empty() {
+            return Ok(found);
+        }
+        let bad = |error| BadPage { run: live.run.id, error };
+        let shape = live.run.postings();
+        let mut take = |first: Prefix, page: &[u8]| {
+            let postings = postings::find(shape, first, page, &wanted).map_err(bad)?;
+            let positions =
+                postings.iter().rev().filter_map(|posting| Some((live.run.position(posting.number)?, posting.role)));
+            let wanted = positions.filter(|(position, _)| before.is_none_or(|before| *position < before));
+            found.extend(wanted.take(most - found.len()));
+            // In front of a page that begins with another script there is none of this one.
+            Ok(found.len() == most || first < script)
+        };
+        match &live.waiting {
+            Some(packed) => {
+                let pages = packed.pages.get(&Kind::Scripts).into_iter();
+                for ((first, _), page) in pages.flat_map(|pages| pages.range(..=(script, u32::MAX)).rev()) {
+                    if take(*first, page)? {
+                        break;
+                    }
+                }
+            }
+            None => {
+                let range = (live.run.id, 0, 0)..=(live.run.id, script, u32::MAX);
+                let rows = self.tables.scripts.range(range).map_err(|_| bad(PageError::Unreadable))?;
+                for row in rows.rev() {
+                    let (key, page) = row.map_err(|_| bad(PageError::Unreadable))?;
+                    let page = unsealed_page(page.value()).ok_or_else(|| bad(PageError::Checksum))?;
+                    if take(key.value().1, page)? {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Where a transaction lies in its block and its undo; `None` where that is not known.
     pub fn place(&self, position: TxPosition) -> Option<Place> {
         let of_waiting = self.live.iter().filter(|live| live.run.covers(position.height)).find_map(|live| {
@@ -337,7 +389,7 @@ impl View {
         });
         of_waiting.or_else(|| {
             let (first, page) = self.sizes.range(..=position.height.0).ok()?.next_back()?.ok()?;
-            sizes::place(unsealed(page.value())?, position.height.0 - first.value(), position.index).ok()
+            sizes::place(unsealed_page(page.value())?, position.height.0 - first.value(), position.index).ok()
         })
     }
 
@@ -397,7 +449,7 @@ pub(super) fn stored_within(
     let within = table.range((run, *wanted.start(), 0)..=(run, *wanted.end(), u32::MAX)).map_err(unreadable)?;
     let pages = before.into_iter().chain(within).map(|row| {
         let (key, page) = row.map_err(unreadable)?;
-        Ok((key.value().1, unsealed(page.value()).ok_or(PageError::Checksum)?.to_vec()))
+        Ok((key.value().1, unsealed_page(page.value()).ok_or(PageError::Checksum)?.to_vec()))
     });
     pages.collect()
 }
@@ -442,14 +494,14 @@ pub(super) fn write_head(transaction: &WriteTransaction, run: &Run) -> Result<()
 }
 
 pub(super) fn write_page(table: &mut PageTable<'_>, run: u32, key: PageKey, page: Vec<u8>) -> Result<(), redb::Error> {
-    table.insert((run, key.0, key.1), &sealed(page)[..])?;
+    table.insert((run, key.0, key.1), &sealed_page(page)[..])?;
     Ok(())
 }
 
 pub(super) fn write_sizes(transaction: &WriteTransaction, pages: &SizePages) -> Result<(), redb::Error> {
     let mut table = transaction.open_table(HEIGHT_TO_SIZES)?;
     for (height, page) in pages {
-        table.insert(height.0, &sealed(page.clone())[..])?;
+        table.insert(height.0, &sealed_page(page.clone())[..])?;
     }
     Ok(())
 }

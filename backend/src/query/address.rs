@@ -125,19 +125,18 @@ impl Explorer {
     /// Transactions that may touch a script, highest first: at least `count`, if there are as many.
     fn touching(&self, script: &Script, before: Option<Before>, count: usize) -> Result<Vec<Candidate>, QueryError> {
         let script = self.runs.secret().of_script(script);
-        let is_before = |position: &TxPosition| before.is_none_or(|Before(before)| *position < before);
+        let before = before.map(|Before(before)| before);
         Ok(self.runs.look(|view| {
             let mut found = Vec::new();
             for live in self.runs_of(view, Level::Addresses) {
-                if before.is_some_and(|Before(before)| live.run.from > before.height) {
+                if before.is_some_and(|before| live.run.from > before.height) {
                     continue;
                 }
                 if found.len() >= count {
                     break;
                 }
-                let postings = view.postings(live, script..=script)?;
-                let positions = postings.iter().rev().filter_map(|posting| live.run.position(posting.number));
-                found.extend(positions.filter(is_before).take(count - found.len()));
+                let newest = view.newest(live, script, before, count - found.len())?;
+                found.extend(newest.into_iter().map(|(position, _)| position));
             }
             let place = |position| Candidate { position, place: view.place(position) };
             Ok(found.into_iter().map(place).collect())

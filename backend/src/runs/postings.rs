@@ -13,9 +13,10 @@ use std::ops::RangeInclusive;
 use dsi_bitstream::prelude::*;
 
 use super::hashes::{PREFIX_BITS, Prefix};
-use super::{PAGE, PageError};
+use super::samples::{GROUP, Sample, Samples};
+use super::{Bits, PAGE, PageError, bits_at};
 
-/// Bytes in front of a page's codes: scripts.
+/// Bytes in front of a page's samples: scripts.
 const HEAD: usize = 4;
 
 /// Bits of a role: the usual ones take the first, the others both.
@@ -127,7 +128,8 @@ struct Page {
     shape: Shape,
     words: BufBitWriter<LE, MemWordWriterVec<u32, Vec<u32>>>,
     bits: usize,
-    scripts: u32,
+    samples: Vec<Sample>,
+    scripts: usize,
     first: Prefix,
     last: Option<Posting>,
 }
@@ -135,7 +137,7 @@ struct Page {
 impl Page {
     fn new(shape: Shape, first: u64) -> Self {
         let words = BufBitWriter::new(MemWordWriterVec::new(Vec::new()));
-        Self { shape, words, bits: 0, scripts: 0, first, last: None }
+        Self { shape, words, bits: 0, samples: Vec::new(), scripts: 0, first, last: None }
     }
 
     /// Adds a posting, unless there is no room for it and the end of its list.
@@ -147,7 +149,7 @@ impl Page {
         };
         let (role, role_bits) = posting.role.code();
         let bits = self.bits + code + role_bits;
-        if HEAD + (bits + ROLE).div_ceil(32) * 4 > PAGE {
+        if HEAD + Samples::size(self.scripts + usize::from(same.is_none())) + (bits + ROLE).div_ceil(32) * 4 > PAGE {
             return false;
         }
         // Writing to memory does not fail.
@@ -157,8 +159,11 @@ impl Page {
                 let _ = self.words.write_zeta(u64::from(posting.number - last.number - 1), ZETA);
             }
             None => {
-                if self.last.is_some() {
+                if let Some(last) = self.last {
                     let _ = self.words.write_bits(END, ROLE);
+                    if self.scripts.is_multiple_of(GROUP) {
+                        self.samples.push(Sample { prefix: last.script, bit: self.bits + ROLE });
+                    }
                 }
                 let _ = self.words.write_rice(self.distance(&posting), self.shape.rice);
                 let _ = self.words.write_bits(role, role_bits);
@@ -182,17 +187,21 @@ impl Page {
     fn finish(mut self) -> Vec<u8> {
         let _ = self.words.write_bits(END, ROLE);
         let words = self.words.into_inner().map(MemWordWriterVec::into_inner).unwrap_or_default();
-        self.scripts.to_le_bytes().into_iter().chain(words.into_iter().flat_map(u32::to_le_bytes)).collect()
+        let samples: Vec<u8> = self.samples.iter().flat_map(|sample| sample.bytes()).collect();
+        // A script takes some bits.
+        let scripts = u32::try_from(self.scripts).unwrap_or(u32::MAX);
+        let head = [&scripts.to_le_bytes()[..], &samples].concat();
+        head.into_iter().chain(words.into_iter().flat_map(u32::to_le_bytes)).collect()
     }
 }
 
 /// A page being read.
-struct Reading {
+struct Reading<'a> {
     shape: Shape,
-    words: BufBitReader<LE, MemWordReader<u32, Vec<u32>>>,
+    codes: Bits<'a>,
     bytes: usize,
     /// Scripts that have not begun.
-    left: u32,
+    left: usize,
     script: Prefix,
     /// The list's last number; `None` between lists.
     last: Option<u32>,
@@ -200,15 +209,17 @@ struct Reading {
     open: bool,
 }
 
-impl Reading {
-    fn new(shape: Shape, first: Prefix, bytes: &[u8]) -> Result<Self, PageError> {
+impl<'a> Reading<'a> {
+    /// From the last sample that is in front of every posting of a script.
+    fn new(shape: Shape, first: Prefix, bytes: &'a [u8], from: Prefix) -> Result<Self, PageError> {
         let short = PageError::Short { bytes: bytes.len(), entries: 0 };
-        let (head, codes) = bytes.split_first_chunk::<HEAD>().ok_or(short)?;
-        let (chunks, _) = codes.as_chunks::<4>();
-        let words: Vec<u32> = chunks.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        let words = BufBitReader::new(MemWordReader::new(words));
-        let left = u32::from_le_bytes(*head);
-        Ok(Self { shape, words, bytes: bytes.len(), left, script: first, last: None, open: false })
+        let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(short)?;
+        let scripts = usize::try_from(u32::from_le_bytes(*head)).map_err(|_| short)?;
+        let (samples, codes) = Samples::split(rest, scripts).ok_or(short)?;
+        let (group, sample) = samples.before(from, first);
+        let left = scripts.checked_sub(group * GROUP).ok_or(short)?;
+        let codes = bits_at(codes, sample.bit as u64).ok_or(short)?;
+        Ok(Self { shape, codes, bytes: bytes.len(), left, script: sample.prefix, last: None, open: false })
     }
 
     fn next(&mut self) -> Result<Option<Posting>, PageError> {
@@ -229,7 +240,7 @@ impl Reading {
     }
 
     fn begin_list(&mut self) -> Result<(), PageError> {
-        let distance = self.words.read_rice(self.shape.rice).map_err(|_| self.short())?;
+        let distance = self.codes.read_rice(self.shape.rice).map_err(|_| self.short())?;
         let script = self.script.checked_add(distance).filter(|script| script >> PREFIX_BITS == 0);
         self.script = script.ok_or(PageError::Prefix)?;
         (self.left, self.last, self.open) = (self.left - 1, None, true);
@@ -252,7 +263,7 @@ impl Reading {
         let number = match self.last {
             None => self.bits(self.shape.number)?,
             Some(last) => {
-                let distance = self.words.read_zeta(ZETA).map_err(|_| self.short())?;
+                let distance = self.codes.read_zeta(ZETA).map_err(|_| self.short())?;
                 (u64::from(last) + 1).checked_add(distance).ok_or_else(|| self.short())?
             }
         };
@@ -260,7 +271,7 @@ impl Reading {
     }
 
     fn bits(&mut self, bits: usize) -> Result<u64, PageError> {
-        self.words.read_bits(bits).map_err(|_| self.short())
+        self.codes.read_bits(bits).map_err(|_| self.short())
     }
 
     const fn short(&self) -> PageError {
@@ -270,8 +281,17 @@ impl Reading {
 
 /// The postings of a page whose first script is known from its key, in order. Ends behind an error, where the page is
 /// damaged.
-pub fn read(shape: Shape, first: Prefix, bytes: &[u8]) -> impl Iterator<Item = Result<Posting, PageError>> + use<> {
-    let mut reading = Some(Reading::new(shape, first, bytes));
+pub fn read(shape: Shape, first: Prefix, bytes: &[u8]) -> impl Iterator<Item = Result<Posting, PageError>> {
+    read_from(shape, first, bytes, 0)
+}
+
+fn read_from(
+    shape: Shape,
+    first: Prefix,
+    bytes: &[u8],
+    from: Prefix,
+) -> impl Iterator<Item = Result<Posting, PageError>> {
+    let mut reading = Some(Reading::new(shape, first, bytes, from));
     std::iter::from_fn(move || {
         let next = match reading.as_mut()? {
             Ok(reading) => reading.next().transpose(),
@@ -294,14 +314,17 @@ pub fn find(
     bytes: &[u8],
     scripts: &RangeInclusive<Prefix>,
 ) -> Result<Vec<Posting>, PageError> {
-    let is = |posting: &Result<Posting, PageError>, test: &dyn Fn(Prefix) -> bool| match posting {
-        Ok(posting) => test(posting.script),
-        Err(_) => true,
-    };
-    read(shape, first, bytes)
-        .skip_while(|posting| is(posting, &|script| script < *scripts.start()) && posting.is_ok())
-        .take_while(|posting| is(posting, &|script| script <= *scripts.end()))
-        .collect()
+    let mut found = Vec::new();
+    for posting in read_from(shape, first, bytes, *scripts.start()) {
+        let posting = posting?;
+        if posting.script > *scripts.end() {
+            break;
+        }
+        if posting.script >= *scripts.start() {
+            found.push(posting);
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -10,11 +10,13 @@ use bitcoin::VarInt;
 use dsi_bitstream::prelude::*;
 use hindsight_shared::block::HEADER_SIZE;
 
-use super::{PAGE, PageError};
+use super::{Bits, PAGE, PageError, bits_at};
 
-/// Bits of a block's number of transactions, and of a parameter. A block has at most 4,000,000 bytes.
+/// Bits of a block's number of transactions, of a parameter, and of the bits that all of its sizes take. A block has at most
+/// 4,000,000 bytes.
 const COUNT: usize = 17;
 const PARAMETER: usize = 5;
+const CODES: usize = 32;
 
 /// Bytes of a transaction and of its undo: nothing for a coinbase, and where the block has no undo.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -45,7 +47,8 @@ impl SizesPage {
     pub fn push(&mut self, sizes: &[TxSize]) -> bool {
         let [tx, undo] = [parameter(sizes, |size| size.tx), parameter(sizes, |size| size.undo)];
         let code = |size: &TxSize| len_rice(size.tx.into(), tx) + len_rice(size.undo.into(), undo);
-        let bits = self.bits + COUNT + 2 * PARAMETER + sizes.iter().map(code).sum::<usize>();
+        let codes = sizes.iter().map(code).sum::<usize>();
+        let bits = self.bits + COUNT + 2 * PARAMETER + CODES + codes;
         if self.blocks > 0 && bits.div_ceil(32) * 4 > PAGE {
             return false;
         }
@@ -53,6 +56,7 @@ impl SizesPage {
         let _ = self.words.write_bits(sizes.len() as u64, COUNT);
         let _ = self.words.write_bits(tx as u64, PARAMETER);
         let _ = self.words.write_bits(undo as u64, PARAMETER);
+        let _ = self.words.write_bits(codes as u64, CODES);
         for size in sizes {
             let _ = self.words.write_rice(size.tx.into(), tx);
             let _ = self.words.write_rice(size.undo.into(), undo);
@@ -95,24 +99,24 @@ pub struct Place {
 /// # Errors
 /// [`PageError::Short`] where the page ends before it, or the block has fewer.
 pub fn place(page: &[u8], block: u32, index: u32) -> Result<Place, PageError> {
-    let mut reader = Reader::new(page);
-    for at in 0..=block {
+    let mut reader = Reader::new(page)?;
+    for _ in 0..block {
         let header = reader.block()?;
-        if at == block && index >= header.count {
-            break;
-        }
-        let head = |list: u64| VarInt(list).size() as u64;
-        let (mut tx, mut undo) =
-            (HEADER_SIZE as u64 + head(header.count.into()), head((header.count.max(1) - 1).into()));
-        for number in 0..header.count {
-            let size = reader.size(&header)?;
-            if at == block && number == index {
-                return Ok(Place { tx: reader.range(tx, size.tx)?, undo: reader.range(undo, size.undo)? });
-            }
-            (tx, undo) = (tx + u64::from(size.tx), undo + u64::from(size.undo));
-        }
+        reader.skip(&header)?;
     }
-    Err(reader.short())
+    let header = reader.block()?;
+    if index >= header.count {
+        return Err(reader.short());
+    }
+    let head = |list: u64| VarInt(list).size() as u64;
+    let mut tx = HEADER_SIZE as u64 + head(header.count.into());
+    let mut undo = head((header.count.max(1) - 1).into());
+    for _ in 0..index {
+        let size = reader.size(&header)?;
+        (tx, undo) = (tx + u64::from(size.tx), undo + u64::from(size.undo));
+    }
+    let size = reader.size(&header)?;
+    Ok(Place { tx: reader.range(tx, size.tx)?, undo: reader.range(undo, size.undo)? })
 }
 
 /// The sizes of all blocks of a page.
@@ -120,7 +124,7 @@ pub fn place(page: &[u8], block: u32, index: u32) -> Result<Place, PageError> {
 /// # Errors
 /// [`PageError::Short`] where it ends before so many blocks.
 pub fn blocks(page: &[u8], blocks: u32) -> Result<Vec<Vec<TxSize>>, PageError> {
-    let mut reader = Reader::new(page);
+    let mut reader = Reader::new(page)?;
     let mut block = || {
         let header = reader.block()?;
         (0..header.count).map(|_| reader.size(&header)).collect()
@@ -128,8 +132,8 @@ pub fn blocks(page: &[u8], blocks: u32) -> Result<Vec<Vec<TxSize>>, PageError> {
     (0..blocks).map(|_| block()).collect()
 }
 
-struct Reader {
-    words: BufBitReader<LE, MemWordReader<u32, Vec<u32>>>,
+struct Reader<'a> {
+    codes: Bits<'a>,
     bytes: usize,
 }
 
@@ -138,24 +142,34 @@ struct Header {
     count: u32,
     tx: usize,
     undo: usize,
+    /// Bits of the sizes.
+    codes: u64,
 }
 
-impl Reader {
-    fn new(page: &[u8]) -> Self {
-        let (chunks, _) = page.as_chunks::<4>();
-        let words: Vec<u32> = chunks.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        Self { words: BufBitReader::new(MemWordReader::new(words)), bytes: page.len() }
+impl<'a> Reader<'a> {
+    fn new(page: &'a [u8]) -> Result<Self, PageError> {
+        let codes = bits_at(page, 0).ok_or(PageError::Short { bytes: page.len(), entries: 0 })?;
+        Ok(Self { codes, bytes: page.len() })
     }
 
     fn block(&mut self) -> Result<Header, PageError> {
-        let mut bits = |bits| self.words.read_bits(bits).ok().and_then(|value| u32::try_from(value).ok());
-        let header =
-            (|| Some(Header { count: bits(COUNT)?, tx: bits(PARAMETER)? as usize, undo: bits(PARAMETER)? as usize }))();
+        let mut bits = |bits| self.codes.read_bits(bits).ok();
+        let header = (|| {
+            let (count, tx, undo, codes) = (bits(COUNT)?, bits(PARAMETER)?, bits(PARAMETER)?, bits(CODES)?);
+            let small = |value| usize::try_from(value).ok();
+            Some(Header { count: u32::try_from(count).ok()?, tx: small(tx)?, undo: small(undo)?, codes })
+        })();
         header.ok_or_else(|| self.short())
     }
 
+    /// Goes on behind a block's sizes.
+    fn skip(&mut self, header: &Header) -> Result<(), PageError> {
+        let here = self.codes.bit_pos().map_err(|_| self.short())?;
+        self.codes.set_bit_pos(here + header.codes).map_err(|_| self.short())
+    }
+
     fn size(&mut self, header: &Header) -> Result<TxSize, PageError> {
-        let mut rice = |parameter| self.words.read_rice(parameter).ok().and_then(|size| u32::try_from(size).ok());
+        let mut rice = |parameter| self.codes.read_rice(parameter).ok().and_then(|size| u32::try_from(size).ok());
         let size = (|| Some(TxSize { tx: rice(header.tx)?, undo: rice(header.undo)? }))();
         size.ok_or_else(|| self.short())
     }

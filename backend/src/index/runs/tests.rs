@@ -84,7 +84,7 @@ type Positions = Vec<(u32, u32)>;
 
 /// To ask for all would take minutes: those that several have, and some of the others.
 fn is_asked_for(prefix: Prefix) -> bool {
-    prefix < 3 || prefix.abs_diff(MAX_PREFIX / 2) < 3 || prefix % 31 == 0
+    prefix < 3 || prefix.abs_diff(MAX_PREFIX / 2) < 3 || prefix.is_multiple_of(31)
 }
 
 /// Who touches what, as it was put in.
