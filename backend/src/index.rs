@@ -21,17 +21,20 @@ mod error;
 mod merge;
 mod overlay;
 mod run_list;
+mod run_rows;
 mod runs;
 mod store;
 mod summaries;
 mod tables;
+mod view;
 
 pub use error::IndexError;
-pub use runs::{BadPage, Live, Runs, View};
+pub use runs::Runs;
 use store::{FILE, Medium, Store};
 pub use summaries::Summaries;
 pub use tables::SCHEMA_VERSION;
 use tables::{BLK_FILE_TO_RECORDS, CHUNK_TO_BLOCKS, HEIGHT_TO_SUMMARY, REV_FILE_TO_RECORDS};
+pub use view::{BadPage, Live, View};
 
 /// Heights that one row of `CHUNK_TO_BLOCKS` stands for.
 pub const CHUNK: u32 = 2016;

@@ -40,7 +40,7 @@ fn scripts_of_every_shape_their_histories_and_spenders() {
 #[test]
 fn the_demo_chains() {
     for (fixture, network, step) in
-        [(fixtures::testnet3(), bitcoin::Network::Testnet, 1), (fixtures::showcase(), bitcoin::Network::Regtest, 97)]
+        [(fixtures::testnet3(), bitcoin::Network::Testnet, 5), (fixtures::showcase(), bitcoin::Network::Regtest, 97)]
     {
         let blocks = in_order(Records::read(&fixture.blocks_dir(), network).payloads());
         let server = TestServer::start(&fixture.datadir());

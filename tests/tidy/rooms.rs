@@ -23,8 +23,9 @@ const ROOMS: &[Room] = &[
         must_not_know: &["std::fs", "std::net", "std::thread", "std::time", "std::env", "redb", "hindsight", "anyhow"],
     },
     Room { path: "backend/src/source", may_use: &[], must_not_know: &["redb"] },
-    // The plain values that walking and pairing find are what it keeps.
-    Room { path: "backend/src/index", may_use: &["source"], must_not_know: &[] },
+    Room { path: "backend/src/runs", may_use: &[], must_not_know: &["redb", "std::fs"] },
+    // The plain values that walking and pairing find are what it keeps, and runs.
+    Room { path: "backend/src/index", may_use: &["source", "runs"], must_not_know: &[] },
     Room { path: "backend/src/chain", may_use: &["source"], must_not_know: &["redb", "std::fs"] },
     Room { path: "backend/src/undo", may_use: &["source", "chain"], must_not_know: &["redb", "std::fs"] },
     Room {
@@ -32,10 +33,14 @@ const ROOMS: &[Room] = &[
         may_use: &["source", "chain", "index", "query"],
         must_not_know: &["redb", "std::fs", "std::net"],
     },
-    Room { path: "backend/src/ingest", may_use: &["source", "chain", "undo", "index"], must_not_know: &["redb"] },
+    Room {
+        path: "backend/src/ingest",
+        may_use: &["source", "chain", "undo", "runs", "index"],
+        must_not_know: &["redb"],
+    },
     Room {
         path: "backend/src/query",
-        may_use: &["source", "chain", "undo", "index", "ingest"],
+        may_use: &["source", "chain", "undo", "runs", "index", "ingest"],
         must_not_know: &["redb", "std::fs"],
     },
     Room { path: "backend/src/http", may_use: &["query"], must_not_know: &["redb", "std::fs"] },

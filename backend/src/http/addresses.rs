@@ -15,7 +15,6 @@ use super::extract::{Parameters, Steps};
 use super::respond::rows;
 use super::state::AppState;
 use crate::query::{Before, Explorer, QueryError};
-use crate::runs::run::TxPosition;
 
 /// Rows of a page of a history, unless told otherwise.
 const PAGE: &str = "50";
@@ -96,7 +95,7 @@ async fn ask<T: Send + 'static>(
 fn parse_before(text: &str) -> Result<Before, HttpError> {
     let parse = || {
         let (height, index) = text.split_once(':')?;
-        Some(Before(TxPosition { height: Height(height.parse().ok()?), index: index.parse().ok()? }))
+        Some(Before::new(Height(height.parse().ok()?), index.parse().ok()?))
     };
     parse().ok_or_else(|| {
         let text: String = text.chars().take(80).collect();

@@ -8,8 +8,9 @@ use itertools::Itertools;
 use redb::{ReadableDatabase, ReadableTable};
 
 use super::run_list::Merge;
-use super::runs::{delete_pages, read_list, shape, stored_within, write_head, write_list, write_page, write_sizes};
+use super::run_rows::{delete_pages, read_list, write_head, write_list, write_page, write_sizes};
 use super::tables::{HEIGHT_TO_SIZES, RUN_TO_HEAD, page_table};
+use super::view::{shape, stored_within};
 use super::{IndexError, Runs};
 use crate::index::entries::unsealed_page;
 use crate::runs::PageError;

@@ -50,7 +50,7 @@ impl Merger {
                 Ok(false) => std::thread::sleep(WAKE_UP),
                 Err(error) => {
                     failed = true;
-                    let text = format!("{error}; what is new stays in memory and is written later");
+                    let text = format!("{error}; what is new stays in memory, and it is tried again");
                     self.report.warn(Subject::Runs, Some(text));
                     self.sleep(RETRY, stop);
                     continue;

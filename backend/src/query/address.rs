@@ -21,7 +21,14 @@ const MOST_FOR_COINS: usize = 50_000;
 
 /// Where a page of a history goes on: with what is before this place.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Before(pub TxPosition);
+pub struct Before(TxPosition);
+
+impl Before {
+    /// The place of a transaction.
+    pub const fn new(height: Height, index: u32) -> Self {
+        Self(TxPosition { height, index })
+    }
+}
 
 /// What one transaction does with a script.
 #[derive(Clone, Debug)]

@@ -7,9 +7,14 @@ use bitcoin::BlockHash;
 use bitcoin::hashes::Hash;
 use hindsight_shared::Height;
 
+use redb::WriteTransaction;
+
 use super::*;
 use crate::index::Identity;
+use crate::runs::PageError;
+use crate::runs::hashes::{MAX_PREFIX, Prefix};
 use crate::runs::rows::{BlockRows, Paid, Spent};
+use crate::runs::run::TxPosition;
 use crate::runs::seal::seal;
 use crate::runs::sizes::TxSize;
 
