@@ -7,13 +7,43 @@ use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::{Amount, Block, BlockHash, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use hindsight_shared::Height;
 use hindsight_shared::address::{BalanceAt, Coin, Row, Totals, Touched};
+use hindsight_shared::api::STATUS;
 use hindsight_shared::found_tx::{Fate, FoundTx, MOST_FATES, ROW_SIZE, Spender, TxPlace};
 
+use crate::client::Response;
+use crate::process::Process;
 use crate::test_server::TestServer;
 use crate::wait::until_true;
 
 /// Rows of a page: few, so that histories have several.
 const PAGE: usize = 7;
+
+/// Whatever answers requests.
+pub trait Served {
+    /// `GET`
+    fn get(&self, path: &str) -> Response;
+}
+
+impl Served for TestServer {
+    #[track_caller]
+    fn get(&self, path: &str) -> Response {
+        Self::get(self, path)
+    }
+}
+
+impl Served for Process {
+    #[track_caller]
+    fn get(&self, path: &str) -> Response {
+        Self::get(self, path)
+    }
+}
+
+#[track_caller]
+fn get_ok(server: &dyn Served, path: &str) -> Vec<u8> {
+    let response = server.get(path);
+    assert_eq!(response.status, 200, "{path}: {}", response.text());
+    response.body
+}
 
 /// How much has been compared.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +128,7 @@ impl Ledger {
     /// Waits until the server has indexed this chain, then compares everything about each `step`-th transaction and
     /// script.
     #[track_caller]
-    pub fn compare(&self, server: &TestServer, step: usize) -> Compared {
+    pub fn compare(&self, server: &dyn Served, step: usize) -> Compared {
         self.wait_until_indexed(server);
         let mut compared = Compared::default();
         let mut txids: Vec<&Txid> = self.places.keys().collect();
@@ -114,18 +144,18 @@ impl Ledger {
 
     /// Waits until nothing of this chain is missing in the server's index.
     #[track_caller]
-    pub fn wait_until_indexed(&self, server: &TestServer) {
+    pub fn wait_until_indexed(&self, server: &dyn Served) {
         let complete = |status: hindsight_shared::api::Status| {
-            !status.index.is_empty()
+            status.tip.is_some_and(|tip| tip.hash == self.tip.0)
+                && !status.index.is_empty()
                 && status.index.iter().all(|level| level.blocks == level.of && level.of > self.tip.1)
         };
-        server.wait_for_tip(self.tip.0);
-        until_true("every block is indexed", || complete(server.status()));
+        until_true("every block is indexed", || complete(server.get(&format!("/{STATUS}")).json()));
     }
 
     #[track_caller]
-    fn compare_tx(&self, server: &TestServer, txid: &Txid, compared: &mut Compared) {
-        let bytes = server.get_ok(&format!("/api/v1/tx/{txid}"));
+    fn compare_tx(&self, server: &dyn Served, txid: &Txid, compared: &mut Compared) {
+        let bytes = get_ok(server, &format!("/api/v1/tx/{txid}"));
         let found = FoundTx::decode(&bytes).unwrap();
         let tx = &self.txs[txid];
         assert_eq!(found.tip.0, self.tip.1);
@@ -134,7 +164,7 @@ impl Ledger {
         let expected: Vec<Fate> = (0..tx.output.len()).map(|vout| self.fate(txid, vout)).collect();
         assert_eq!(found.fates, expected[..expected.len().min(MOST_FATES)], "{txid}");
         let last = expected.len() - 1;
-        let row = server.get_ok(&format!("/api/v1/outpoint/{txid}:{last}"));
+        let row = get_ok(server, &format!("/api/v1/outpoint/{txid}:{last}"));
         assert_eq!(row.len(), ROW_SIZE);
         assert_eq!(row, expected[last].encode(), "{txid}:{last}");
         compared.transactions += 1;
@@ -152,7 +182,7 @@ impl Ledger {
     }
 
     #[track_caller]
-    fn compare_script(&self, server: &TestServer, script: &ScriptBuf, compared: &mut Compared) {
+    fn compare_script(&self, server: &dyn Served, script: &ScriptBuf, compared: &mut Compared) {
         if script.is_empty() {
             return;
         }
@@ -165,7 +195,7 @@ impl Ledger {
         let mut rows: Vec<Touched> = Vec::new();
         loop {
             let before = rows.last().map_or_else(String::new, |row| format!("&before={}:{}", row.height, row.index));
-            let page = Touched::read_all(&server.get_ok(&format!("{base}/history?count={PAGE}{before}"))).unwrap();
+            let page = Touched::read_all(&get_ok(server, &format!("{base}/history?count={PAGE}{before}"))).unwrap();
             rows.extend(&page);
             if page.len() < PAGE {
                 break;
@@ -184,11 +214,11 @@ impl Ledger {
             spent: sum(|row| row.spent),
             missing: 0,
         };
-        assert_eq!(Totals::read_all(&server.get_ok(&base)).unwrap(), [expected], "{script}");
+        assert_eq!(Totals::read_all(&get_ok(server, &base)).unwrap(), [expected], "{script}");
         self.compare_balance(server, &base, history);
         let mut unspent = self.unspent[script].clone();
         unspent.sort_by_key(|(index, coin)| std::cmp::Reverse((coin.height, *index, coin.outpoint.vout)));
-        let coins = Coin::read_all(&server.get_ok(&format!("{base}/unspent"))).unwrap();
+        let coins = Coin::read_all(&get_ok(server, &format!("{base}/unspent"))).unwrap();
         assert_eq!(coins, unspent.into_iter().map(|(_, coin)| coin).collect::<Vec<_>>(), "{script}");
         compared.scripts += 1;
         compared.rows += rows.len() as u64;
@@ -196,14 +226,14 @@ impl Ledger {
 
     /// Every point is the balance after all of its block, and the last one is today's.
     #[track_caller]
-    fn compare_balance(&self, server: &TestServer, base: &str, history: &[Touched]) {
+    fn compare_balance(&self, server: &dyn Served, base: &str, history: &[Touched]) {
         let mut after: BTreeMap<u32, BalanceAt> = BTreeMap::new();
         let mut balance = Amount::ZERO;
         for row in history.iter().rev() {
             balance = balance + row.received - row.spent;
             after.insert(row.height.0, BalanceAt { height: row.height, time: row.time, balance });
         }
-        let points = BalanceAt::read_all(&server.get_ok(&format!("{base}/balance"))).unwrap();
+        let points = BalanceAt::read_all(&get_ok(server, &format!("{base}/balance"))).unwrap();
         assert!(points.iter().all(|point| after.get(&point.height.0) == Some(point)), "{base}");
         assert_eq!(points.last(), after.last_key_value().map(|(_, point)| point), "{base}");
         assert!(points.len() == after.len() || points.len() >= 500, "{base}");

@@ -13,6 +13,7 @@ use hindsight_shared::payload::Payload;
 use hindsight_tests::client::request;
 use hindsight_tests::core_files::{Directory, Records, age, hash_of};
 use hindsight_tests::fixtures;
+use hindsight_tests::ledger::Ledger;
 use hindsight_tests::process::{Process, check, serve_command};
 use hindsight_tests::replay::in_order;
 use hindsight_tests::rng::Rng;
@@ -94,6 +95,7 @@ fn while_it_walks_ingests_and_commits() {
     age(&fixture.blocks_dir());
     let (whole, index) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let took = uninterrupted(&fixture.datadir(), whole.path());
+    let ledger = Ledger::of(&in_order(Records::read(&fixture.blocks_dir(), Network::Testnet).payloads()));
     let file = index.path().join("test/index.redb");
     let rounds = crate::trials(200);
     let mut counts = [0; 3];
@@ -108,7 +110,7 @@ fn while_it_walks_ingests_and_commits() {
         let known = fs::metadata(&file).map_or(0, |file| file.len());
         kill_at(moment, &mut rng, took, (&fixture.datadir(), index.path()));
         println!("round {round}: {moment:?}, the index had {known} bytes");
-        answers_the_same(&fixture.datadir(), (whole.path(), index.path()), round % 10 == 0);
+        answers_the_same(&fixture.datadir(), (whole.path(), index.path()), &ledger, round % 10 == 0);
     }
     assert!(!file.with_extension("damaged").exists(), "a kill is no damage");
     println!(
@@ -123,7 +125,8 @@ fn uninterrupted(datadir: &Path, index: &Path) -> Duration {
     let process = Process::start(datadir, index);
     until_true("all statistics are there", || {
         let status: Status = process.get("/api/v1/status").json();
-        status.progress.complete && status.progress.statistics == status.progress.blocks
+        let indexed = status.index.iter().all(|level| level.blocks == level.of) && !status.index.is_empty();
+        status.progress.complete && status.progress.statistics == status.progress.blocks && indexed
     });
     let took = start.elapsed();
     process.terminate();
@@ -161,7 +164,7 @@ fn kill_at(moment: Moment, rng: &mut Rng, took: Duration, (datadir, index): (&Pa
 
 /// Holds what a kill has left against an uninterrupted run: the index as it lies there, and what a server answers that
 /// starts on it. Of most rounds a sample of the blocks, besides the hashes of all.
-fn answers_the_same(datadir: &Path, (whole, left): (&Path, &Path), all: bool) {
+fn answers_the_same(datadir: &Path, (whole, left): (&Path, &Path), ledger: &Ledger, all: bool) {
     let sample: &[&str] = if all { &[] } else { &["--sample", "100"] };
     let (code, said) = check(datadir, left, sample);
     assert_eq!(code, Some(0), "{said}");
@@ -172,5 +175,6 @@ fn answers_the_same(datadir: &Path, (whole, left): (&Path, &Path), all: bool) {
     assert!(said.contains("2017 heights with the same block") && said.contains("0 differences"), "{said}");
     let status: Status = process.get("/api/v1/status").json();
     assert_eq!(status.warnings, Vec::<String>::new());
+    ledger.compare(&process, if all { 7 } else { 211 });
     process.kill();
 }
