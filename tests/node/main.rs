@@ -10,6 +10,7 @@
 mod assumeutxo;
 mod files;
 mod follow;
+mod index;
 mod record;
 mod reorg;
 
