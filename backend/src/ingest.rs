@@ -24,6 +24,7 @@ mod indexer;
 mod keeper;
 mod merger;
 mod misses;
+mod pace;
 mod report;
 mod statistics;
 

@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use bitcoin::BlockHash;
 use hindsight_shared::Height;
-use hindsight_shared::api::{IndexLevel, IndexProgress};
+use hindsight_shared::api::IndexProgress;
 use hindsight_shared::search::ListStart;
 use parking_lot::RwLock;
 
 use super::filler::{Lacking, Rows};
 use super::misses::Misses;
+use super::pace::{Pace, begun};
 use super::report::Report;
 use crate::chain::Chain;
 use crate::index::{IndexError, Runs};
@@ -38,9 +39,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Heights that one look goes through.
 const LOOK: usize = 4096;
-
-/// How often progress is told.
-const TELL: Duration = Duration::from_secs(10);
 
 /// Rows that are missing.
 #[derive(Debug)]
@@ -140,6 +138,11 @@ impl Indexer {
 
     /// Removes runs that are of another chain by now, and looks at what the others cover.
     pub fn refresh(&mut self, chain: &RwLock<Chain>) {
+        self.look_for_changes(chain);
+        self.tell(chain);
+    }
+
+    fn look_for_changes(&mut self, chain: &RwLock<Chain>) {
         let tip = tip_of(&chain.read());
         if tip.is_none() || (tip == self.tip && self.generation == self.runs.generation() && !self.runs.has_damage()) {
             return;
@@ -160,7 +163,7 @@ impl Indexer {
             self.gathered = Gathered::default();
         }
         (self.tip, self.below) = (tip, tip.map(|(height, _)| height));
-        self.pace.done = false;
+        self.pace.wake();
     }
 
     fn look_at_runs(&mut self) -> Result<(), IndexError> {
@@ -175,7 +178,6 @@ impl Indexer {
         let mut wanted = Vec::new();
         // What is gathered is of the chain that was there at the last refresh.
         let Some((tip, _)) = self.tip.filter(|_| tip_of(chain) == self.tip) else { return wanted };
-        self.tell(chain);
         if self.below.is_none() && self.missed.due(tip).next().is_some() {
             self.below = Some(tip);
         }
@@ -255,92 +257,31 @@ impl Indexer {
         }
     }
 
-    /// Tells progress, now and then and when all is done.
-    fn tell(&mut self, chain: &Chain) {
+    /// Tells progress, now and then and when all is done. The map's lock is held for a moment at a time.
+    fn tell(&mut self, chain: &RwLock<Chain>) {
         if !self.pace.is_due() {
             return;
         }
         let mut left = 0_u64;
         let mut progress: Vec<IndexProgress> = self.levels.iter().map(|covered| begun(covered.level)).collect();
-        for height in chain.downwards(None) {
-            let Some(node) = chain.by_height(height).filter(|node| node.is_stored()) else { continue };
-            let mut lacks = false;
-            for (covered, progress) in self.levels.iter().zip(&mut progress) {
-                let has = covered.has(height);
-                progress.of += 1;
-                progress.blocks += u32::from(has);
-                lacks |= !has;
+        let mut next = self.tip.map(|(height, _)| height);
+        while let Some(from) = next.take() {
+            let chain = chain.read();
+            for height in chain.downwards(Some(ListStart::Height(from))).take(LOOK) {
+                next = height.previous();
+                let Some(node) = chain.by_height(height).filter(|node| node.is_stored()) else { continue };
+                let mut lacks = false;
+                for (covered, progress) in self.levels.iter().zip(&mut progress) {
+                    let has = covered.has(height);
+                    progress.of += 1;
+                    progress.blocks += u32::from(has);
+                    lacks |= !has;
+                }
+                left += if lacks { u64::from(node.tx_count()) } else { 0 };
             }
-            left += if lacks { u64::from(node.tx_count()) } else { 0 };
         }
         self.pace.tell(left, &mut progress);
         self.report.tell_index(progress);
-    }
-}
-
-const fn begun(level: Level) -> IndexProgress {
-    let level = match level {
-        Level::Transactions => IndexLevel::Transactions,
-        Level::Addresses => IndexLevel::Addresses,
-    };
-    IndexProgress { level, blocks: 0, of: 0, per_second: 0, seconds_left: None }
-}
-
-/// How fast transactions are indexed.
-#[derive(Debug, Default)]
-struct Pace {
-    transactions: u64,
-    since: Option<Instant>,
-    hurried: bool,
-    done: bool,
-}
-
-impl Pace {
-    fn count(&mut self, transactions: u32) {
-        self.transactions += u64::from(transactions);
-        self.done = false;
-    }
-
-    fn is_due(&self) -> bool {
-        !self.done && (self.hurried || self.since.is_none_or(|since| since.elapsed() >= TELL))
-    }
-
-    /// Progress is told by the next look.
-    const fn hurry(&mut self) {
-        self.hurried = true;
-    }
-
-    /// Puts the remaining time into each level's progress, and tells the terminal.
-    fn tell(&mut self, left: u64, progress: &mut [IndexProgress]) {
-        let elapsed = self.since.map_or(0, |since| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
-        let rate = (self.transactions * 1000).checked_div(elapsed).filter(|rate| *rate > 0);
-        for level in progress.iter_mut() {
-            level.per_second = rate.map_or(0, |rate| u32::try_from(rate).unwrap_or(u32::MAX));
-            level.seconds_left = rate.map(|rate| u32::try_from(left.div_ceil(rate)).unwrap_or(u32::MAX));
-        }
-        if let Some(last) = progress.last().filter(|_| self.transactions > 0) {
-            let left = last
-                .seconds_left
-                .filter(|_| left > 0)
-                .map_or_else(String::new, |left| format!(", {} left", time(left)));
-            tracing::info!(
-                "index: {} of {} blocks, {} transactions a second{left}",
-                last.blocks,
-                last.of,
-                last.per_second
-            );
-        }
-        // What is left at rest cannot be added now.
-        *self = Self { transactions: 0, since: Some(Instant::now()), hurried: false, done: left == 0 || self.hurried };
-    }
-}
-
-/// Seconds in words.
-fn time(seconds: u32) -> String {
-    match (seconds / 3600, seconds / 60 % 60) {
-        (0, 0) => format!("{seconds} s"),
-        (0, minutes) => format!("{minutes} min"),
-        (hours, minutes) => format!("{hours} h {minutes:02} min"),
     }
 }
 

@@ -6,6 +6,7 @@ use bitcoin::Txid;
 use bitcoin::hashes::{Hash, sha256};
 use bytes::Bytes;
 use hindsight_shared::Height;
+use hindsight_shared::api::{IndexLevel, IndexProgress};
 use hindsight_shared::found_tx::{Fate, FoundTx, MOST_FATES, TxPlace};
 use hindsight_shared::search::BlockId;
 use hindsight_shared::tx_payload::TxPayload;
@@ -152,17 +153,13 @@ impl Explorer {
     }
 
     fn none_or_not_yet(&self, txid: Txid, missing: u32) -> QueryError {
-        let progress = self.report.progress();
+        let is_whole = |level: &IndexProgress| level.level == IndexLevel::Transactions && level.blocks == level.of;
+        if !self.report.progress().complete || !self.report.index().iter().any(is_whole) {
+            return QueryError::NotIndexedYet(format!("transaction {txid}"), missing);
+        }
         let chain = self.chain.read();
         let all = chain.tip().and_then(|tip| tip.height).map_or(0, |height| height.0.saturating_add(1));
-        let absent = chain.downwards(None).count();
-        let on_node = u32::try_from(absent).unwrap_or(u32::MAX);
-        let searched = all.saturating_sub(missing);
-        if progress.complete && searched >= on_node {
-            QueryError::NoSuchTransaction { txid, searched, missing: all.saturating_sub(on_node) }
-        } else {
-            QueryError::NotIndexedYet(format!("transaction {txid}"), missing)
-        }
+        QueryError::NoSuchTransaction { txid, searched: all.saturating_sub(missing), missing }
     }
 }
 
