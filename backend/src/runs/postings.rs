@@ -262,12 +262,18 @@ impl<'a> Reading<'a> {
     fn number(&mut self) -> Result<u32, PageError> {
         let number = match self.last {
             None => self.bits(self.shape.number)?,
-            Some(last) => {
-                let distance = self.codes.read_zeta(ZETA).map_err(|_| self.short())?;
-                (u64::from(last) + 1).checked_add(distance).ok_or_else(|| self.short())?
-            }
+            Some(last) => u64::from(last) + 1 + self.distance()?,
         };
         u32::try_from(number).map_err(|_| self.short())
+    }
+
+    /// As `read_zeta`, which has no bound: a damaged page may claim more bits than any number has.
+    fn distance(&mut self) -> Result<u64, PageError> {
+        let digits = self.codes.read_unary().ok().and_then(|digits| usize::try_from(digits).ok());
+        let digits = digits.filter(|digits| digits * ZETA < 32).ok_or_else(|| self.short())?;
+        let least = 1_u64 << (digits * ZETA);
+        let more = self.codes.read_minimal_binary((least << ZETA) - least).map_err(|_| self.short())?;
+        Ok(least + more - 1)
     }
 
     fn bits(&mut self, bits: usize) -> Result<u64, PageError> {
@@ -333,6 +339,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::hashes::MAX_PREFIX;
     use super::*;
 
     fn roles() -> impl Strategy<Value = Role> {
@@ -360,9 +367,19 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600), first in any::<u64>()) {
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600), first in 0..=MAX_PREFIX) {
             let count = read(Shape::new(1000, 1000), first, &bytes).count();
             prop_assert!(count <= bytes.len() * 8 + 1);
         }
+    }
+    #[test]
+    fn a_distance_of_more_bits_than_a_number_has_is_refused() {
+        // A list that begins with transaction 0, and a code of twenty digits behind it.
+        let words = [1_u32, 1 | 1 << 30, 1 << 10, 1, u32::MAX, u32::MAX, u32::MAX, u32::MAX];
+        let page: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+        let mut read = read(Shape::new(1000, 1000), 5, &page);
+        assert_eq!(read.next(), Some(Ok(Posting { script: 5, number: 0, role: PAYS })));
+        assert!(matches!(read.next(), Some(Err(PageError::Short { .. }))));
+        assert_eq!(read.next(), None);
     }
 }
