@@ -4,9 +4,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod block_view;
 pub mod config;
+pub mod found_tx;
 pub mod mutate;
+pub mod pages;
 pub mod payload;
 pub mod request;
 pub mod row;
@@ -22,16 +25,19 @@ pub mod walk;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its binary and of its folder in `seeds/`.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 15] = [
     ("payload", payload::run),
     ("undo", undo::run),
     ("block_view", block_view::run),
     ("summary", summary::run),
     ("tx_payload", tx_payload::run),
+    ("found_tx", found_tx::run),
+    ("address", address::run),
     ("stats", stats::run),
     ("row", row::run),
     ("script", script::run),
     ("search", search::run),
+    ("pages", pages::run),
     ("walk", walk::run),
     ("request", request::run),
     ("config", config::run),

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
-use hindsight::app::App;
+use hindsight::app::{App, Options};
 use hindsight::http::{Access, AppState, router};
-use hindsight::index::Index;
-use hindsight::ingest::Keeper;
-use hindsight::source::{CoreFiles, Datadir, DatadirOptions};
-use hindsight_shared::api::ErrorBody;
+use hindsight::runs::rows::Level;
+use hindsight::source::DatadirOptions;
+use hindsight_shared::api::{ErrorBody, Progress, Status};
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
@@ -32,16 +31,25 @@ static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
 
 impl Server {
     fn start() -> Self {
-        let datadir = DatadirOptions { datadir: datadir(), ..DatadirOptions::default() };
-        let files = CoreFiles::open(Datadir::open(&datadir).expect("the demo chain")).expect("its key");
-        let index = Index::in_memory(&Keeper::identity(&files)).expect("memory");
-        let app = App::look(Arc::new(files), index).expect("a thread");
-        let end = Instant::now() + Duration::from_secs(60);
-        while !app.explorer.status().progress.complete {
+        let dir = tempfile::tempdir().expect("a place for the index");
+        let options = Options {
+            datadir: DatadirOptions { datadir: datadir(), ..DatadirOptions::default() },
+            index_dir: dir.path().to_owned(),
+            cache_bytes: 64 << 20,
+            levels: Level::ALL.to_vec(),
+            index_memory: 64 << 20,
+            demo: None,
+        };
+        let app = App::open(&options).expect("the demo chain and its index");
+        // A fuzzer ends without dropping anything; an open file needs no name.
+        drop(dir);
+        let end = Instant::now() + Duration::from_secs(120);
+        while !is_whole(&app.explorer.status()) {
             assert!(Instant::now() < end, "the demo chain was not read in time");
             std::thread::sleep(Duration::from_millis(20));
         }
-        let state = AppState { explorer: app.explorer.clone(), access: Arc::new(Access::default()), chains: Arc::default() };
+        let state =
+            AppState { explorer: app.explorer.clone(), access: Arc::new(Access::default()), chains: Arc::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         Self { router: router(state), runtime, _app: app }
     }
@@ -58,6 +66,13 @@ impl Server {
             Answer { status: head.status, headers: head.headers, body }
         })
     }
+}
+
+/// Whether answers change no more: every file has been read, and everything filled in.
+fn is_whole(status: &Status) -> bool {
+    let Progress { complete, blocks, statistics, .. } = status.progress;
+    let index = &status.index;
+    complete && statistics == blocks && index.len() == 2 && index.iter().all(|level| level.blocks == blocks)
 }
 
 /// Where the demo chain lies. A fuzzer ends without dropping anything, so there is one folder for all runs.

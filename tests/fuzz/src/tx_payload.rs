@@ -8,7 +8,7 @@ use hindsight_shared::tx_payload::TxPayload;
 use crate::block_view::same_tx;
 
 /// Bytes in front of the prevouts.
-const HEAD: usize = 64;
+pub const HEAD: usize = 64;
 
 /// Reads `bytes` as they are, and with a head that fits them: a mutation that moves the end of a part would otherwise
 /// never get behind it.
@@ -33,7 +33,7 @@ fn check(bytes: &[u8]) {
 
 /// The same bytes with lengths that add up and an encoding that fits them: the prevouts keep their length as far as
 /// there are bytes, the transaction has the rest.
-fn mended(bytes: &[u8]) -> Vec<u8> {
+pub fn mended(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let Some(left) = bytes.len().checked_sub(HEAD) else { return bytes };
     let mut word = [0; 4];

@@ -69,6 +69,16 @@ fn tx_payload() {
 }
 
 #[test]
+fn found_tx() {
+    check("found_tx", CHANGES);
+}
+
+#[test]
+fn address() {
+    check("address", CHANGES);
+}
+
+#[test]
 fn stats() {
     check("stats", CHANGES);
 }
@@ -86,6 +96,11 @@ fn script() {
 #[test]
 fn search() {
     check("search", CHANGES);
+}
+
+#[test]
+fn pages() {
+    check("pages", CHANGES);
 }
 
 #[test]
