@@ -320,7 +320,7 @@ fn pages(seeds: &Seeds, name: &str, files: &CoreFiles, blk: &BlockFile) -> Resul
     let secret = Secret([7; 16]);
     let spends = blk.records.iter().position(|record| record.tx_count > 1).ok_or("a chain spends something")?;
     let mut rows = Vec::new();
-    for record in blk.records[spends..].iter().take(20) {
+    for record in blk.records[spends..].iter().take(160) {
         let bytes = files.block(record)?;
         let block = BlockView::parse(&bytes)?;
         let undo = rev.records.iter().find(|undo| undo.block == record.hash).ok_or("a block has undo")?;
