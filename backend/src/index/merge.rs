@@ -8,8 +8,8 @@ use itertools::Itertools;
 use redb::{ReadableDatabase, ReadableTable};
 
 use super::run_list::Merge;
-use super::run_rows::{delete_pages, read_list, write_head, write_list, write_page, write_sizes};
-use super::tables::{HEIGHT_TO_SIZES, RUN_TO_HEAD, page_table};
+use super::run_rows::{delete_run, read_list, write_head, write_list, write_page, write_sizes};
+use super::tables::{HEIGHT_TO_SIZES, page_table};
 use super::view::{shape, stored_within};
 use super::{IndexError, Runs};
 use crate::index::entries::unsealed_page;
@@ -93,8 +93,7 @@ impl Runs {
             list.merges.retain(|other| other.into != into.id);
             if last {
                 for part in parts {
-                    delete_pages(transaction, part)?;
-                    transaction.open_table(RUN_TO_HEAD)?.remove(part.id)?;
+                    delete_run(transaction, part.id)?;
                 }
                 list.runs.retain(|id| !merge.parts.contains(id));
                 list.runs.push(into.id);

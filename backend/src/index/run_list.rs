@@ -29,6 +29,9 @@ pub struct Merge {
     pub done: u32,
 }
 
+/// No merge has as many: of all prefixes each slice has some.
+const MOST_SLICES: u32 = 1 << 20;
+
 impl Merge {
     /// The prefixes of a slice.
     pub fn slice(&self, number: u32) -> RangeInclusive<Prefix> {
@@ -91,7 +94,7 @@ impl RunList {
         let mut list = Self { runs: ids(&mut reader)?, merges: Vec::new() };
         while reader.left() > 0 {
             let (into, slices, done) = (reader.u32().ok()?, reader.u32().ok()?, reader.u32().ok()?);
-            (done < slices).then_some(())?;
+            (done < slices && slices < MOST_SLICES).then_some(())?;
             list.merges.push(Merge { into, slices, done, parts: ids(&mut reader)? });
         }
         Some(list)

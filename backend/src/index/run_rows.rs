@@ -66,11 +66,12 @@ pub fn write_sizes(transaction: &WriteTransaction, pages: &SizePages) -> Result<
     Ok(())
 }
 
-/// Deletes every page of a run.
-pub fn delete_pages(transaction: &WriteTransaction, run: &Run) -> Result<(), redb::Error> {
-    for kind in Kind::of(run.level) {
-        let mut table = transaction.open_table(page_table(*kind))?;
-        table.retain_in((run.id, 0, 0)..=(run.id, Prefix::MAX, u32::MAX), |_, _| false)?;
+/// Deletes a run's head and pages.
+pub fn delete_run(transaction: &WriteTransaction, id: u32) -> Result<(), redb::Error> {
+    for kind in Kind::ALL {
+        let mut table = transaction.open_table(page_table(kind))?;
+        table.retain_in((id, 0, 0)..=(id, Prefix::MAX, u32::MAX), |_, _| false)?;
     }
+    transaction.open_table(RUN_TO_HEAD)?.remove(id)?;
     Ok(())
 }

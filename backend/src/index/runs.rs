@@ -17,7 +17,7 @@ use redb::{ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetada
 
 use super::entries::unsealed;
 use super::run_list::RunList;
-use super::run_rows::{delete_pages, list, read_list, write_list, write_run};
+use super::run_rows::{delete_run, list, read_list, write_list, write_run};
 use super::tables::{HEIGHT_TO_SIZES, RUN_TO_HEAD, page_table};
 use super::view::{BadPage, Live, View};
 use super::{Index, IndexError};
@@ -119,19 +119,30 @@ impl Runs {
         Ok(true)
     }
 
-    /// Asks something of one state of all runs.
+    /// Asks something of one state of all runs. A run with a damaged page is left out from then on, and the question is
+    /// asked again without it.
     ///
     /// # Errors
-    /// As the index fails; [`IndexError::Page`] where a page is damaged, whose run is left out from then on.
-    pub fn look<T>(&self, question: impl FnOnce(&View) -> Result<T, BadPage>) -> Result<T, IndexError> {
+    /// As the index fails.
+    pub fn look<T>(&self, mut question: impl FnMut(&View) -> Result<T, BadPage>) -> Result<T, IndexError> {
+        loop {
+            match self.look_once(&mut question)? {
+                Ok(answer) => return Ok(answer),
+                Err(bad) => {
+                    tracing::warn!(run = bad.run, error = %bad.error, "a page of the index is damaged: its run is made anew");
+                    self.leave_out(bad.run);
+                }
+            }
+        }
+    }
+
+    fn look_once<T>(
+        &self,
+        question: &mut impl FnMut(&View) -> Result<T, BadPage>,
+    ) -> Result<Result<T, BadPage>, IndexError> {
         // First what waits: a run that is being written meanwhile is then seen twice, not missed.
         let waiting = self.waiting.read().clone();
-        let answer = self.index.store.run(|db| Ok(question(&self.view(&db.begin_read()?, waiting)?)))?;
-        answer.map_err(|bad| {
-            tracing::warn!(run = bad.run, error = %bad.error, "a page of the index is damaged: its run is made anew");
-            self.leave_out(bad.run);
-            IndexError::Page(bad.error)
-        })
+        self.index.store.run(|db| Ok(question(&self.view(&db.begin_read()?, waiting)?)))
     }
 
     /// All runs of a level, lowest first. Ranges of a merge are told once.
@@ -181,20 +192,17 @@ impl Runs {
         // A list may name a run whose head is lost.
         let lost = list.ids().filter(|id| heads.iter().all(|run| run.id != *id));
         let gone: BTreeSet<u32> = list.with_their_merges(gone.into_iter().chain(lost).collect());
-        if gone.is_empty() {
+        let orphans = self.orphans(&list)?;
+        if gone.is_empty() && orphans.is_empty() {
             return Ok(());
         }
         self.index.store.write(|transaction| {
-            for run in heads.iter().filter(|run| gone.contains(&run.id)) {
-                delete_pages(transaction, run)?;
-                if run.level == Level::Transactions {
-                    let mut sizes = transaction.open_table(HEIGHT_TO_SIZES)?;
-                    sizes.retain_in(run.from.0..=run.to().0, |_, _| false)?;
-                }
+            for run in heads.iter().filter(|run| gone.contains(&run.id) && run.level == Level::Transactions) {
+                let mut sizes = transaction.open_table(HEIGHT_TO_SIZES)?;
+                sizes.retain_in(run.from.0..=run.to().0, |_, _| false)?;
             }
-            let mut table = transaction.open_table(RUN_TO_HEAD)?;
-            for id in &gone {
-                table.remove(id)?;
+            for id in gone.iter().chain(&orphans) {
+                delete_run(transaction, *id)?;
             }
             write_list(transaction, &list.without(&gone))
         })?;
@@ -224,6 +232,15 @@ impl Runs {
             let heads = list.ids().filter_map(|id| self.head(&transaction, id).transpose());
             let heads = heads.collect::<Result<_, redb::Error>>()?;
             Ok((list, heads))
+        })
+    }
+
+    /// Runs that are written and that the list does not name: it was damaged.
+    fn orphans(&self, list: &RunList) -> Result<Vec<u32>, IndexError> {
+        self.index.store.run(|db| {
+            let heads = db.begin_read()?.open_table(RUN_TO_HEAD)?;
+            let ids = heads.iter()?.map(|row| row.map(|(id, _)| id.value())).collect::<Result<Vec<_>, _>>()?;
+            Ok(ids.into_iter().filter(|id| list.ids().all(|listed| listed != *id)).collect())
         })
     }
 

@@ -321,7 +321,7 @@ fn own(
     for table in files.into_iter().chain([RUN_TO_HEAD, HEIGHT_TO_SIZES]) {
         anew(transaction, table, keep_rows)?;
     }
-    for kind in [Kind::Txids, Kind::Scripts, Kind::Spends] {
+    for kind in Kind::ALL {
         anew(transaction, page_table(kind), keep_rows)?;
     }
     anew(transaction, LIVE, keep_rows)

@@ -29,6 +29,9 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Txids, Self::Scripts, Self::Spends];
+
     /// The kinds of a level's runs.
     pub const fn of(level: Level) -> &'static [Self] {
         match level {

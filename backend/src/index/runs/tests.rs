@@ -11,7 +11,6 @@ use redb::WriteTransaction;
 
 use super::*;
 use crate::index::Identity;
-use crate::runs::PageError;
 use crate::runs::hashes::{MAX_PREFIX, Prefix};
 use crate::runs::rows::{BlockRows, Paid, Spent};
 use crate::runs::run::TxPosition;
@@ -167,7 +166,7 @@ fn named_spends(runs: &Runs, heights: impl Iterator<Item = u32>) -> usize {
     let spends = spends.filter(|(_, spent)| is_asked_for(spent.outpoint));
     let mut named = 0;
     runs.look(|view| {
-        for (height, spent) in spends {
+        for (height, spent) in spends.clone() {
             let live = view.runs(Level::Addresses).filter(|live| live.run.covers(Height(height)));
             let mut says_so = false;
             let mut found = false;
@@ -190,9 +189,9 @@ fn named_spends(runs: &Runs, heights: impl Iterator<Item = u32>) -> usize {
 }
 
 #[track_caller]
-fn places_are_right(runs: &Runs, heights: impl Iterator<Item = u32>) {
+fn places_are_right(runs: &Runs, heights: std::ops::Range<u32>) {
     runs.look(|view| {
-        for height in heights {
+        for height in heights.clone() {
             let block = block(height);
             let mut offset = 80 + 1;
             for (index, size) in (0..).zip(&block.sizes) {
@@ -293,8 +292,7 @@ fn a_damaged_page_costs_its_run() {
                 .collect::<Result<Vec<_>, _>>()
         })
     };
-    assert!(matches!(look(), Err(IndexError::Page(PageError::Checksum))));
-    // It is said once; then the run is left out, until it is removed and made anew.
+    // The run is left out, until it is removed and made anew.
     assert!(look().is_ok());
     assert!(runs.has_damage());
     assert!(answered(&runs, &plain(0..30)).txids == plain(20..30).txids);
