@@ -25,7 +25,7 @@ const BUSY: u64 = 3000;
 const SOON: u64 = 100 * TXS_PER_BLOCK * OUTPUTS / 10;
 
 /// The chain.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct History {
     /// Blocks that have not been told.
     left: u64,
@@ -53,9 +53,15 @@ impl History {
         (!blocks.is_empty()).then_some((Height(u32::try_from(self.left).ok()?), blocks))
     }
 
-    /// The prefixes of some transaction and of some script.
+    /// Whether nothing can be asked for yet.
+    pub const fn has_told_nothing(&self) -> bool {
+        self.left == self.blocks
+    }
+
+    /// The prefixes of some transaction that has been told, and of some script.
     pub fn sample(&self, number: u64) -> (Prefix, Prefix) {
-        let tx = mix(number ^ 0x5a_5a5a) % (self.blocks * TXS_PER_BLOCK);
+        let told = (self.blocks - self.left).max(1) * TXS_PER_BLOCK;
+        let tx = self.left * TXS_PER_BLOCK + mix(number ^ 0x5a_5a5a) % told;
         (txid(tx), script(tx * OUTPUTS / 10))
     }
 }

@@ -5,9 +5,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Parser;
 use hindsight::index::{Identity, Index, Runs};
 use hindsight::ingest::next_merge;
@@ -19,9 +20,11 @@ use hindsight_shared::Height;
 
 mod history;
 mod measure;
+mod reader;
 
 use history::History;
 use measure::{Spread, cpu_time, drop_from_page_cache, peak_memory};
+use reader::Reader;
 
 /// The index's file in its folder.
 const INDEX_FILE: &str = "index.redb";
@@ -55,7 +58,15 @@ fn main() -> Result<()> {
     let dir = args.dir.clone().unwrap_or_else(|| own.path().to_owned());
     let mut history = History::new(args.transactions);
     let runs = open(&dir, args.cache << 20)?;
-    grow(&args, &dir, &runs, &mut history)?;
+    let reader = Reader::new(history);
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| reader.ask(&runs));
+        let grown = grow(&args, &dir, &runs, (&mut history, &reader));
+        reader.stop();
+        let asked = asking.join().unwrap_or_else(|_| Err(anyhow!("the reader panicked")));
+        grown.and(asked)
+    })?;
+    reader.tell_spreads();
     let count = |level| runs.all(level).map(|runs| runs.len());
     println!("runs: {} of txids, {} of scripts", count(Level::Transactions)?, count(Level::Addresses)?);
     sizes(&args, &runs)?;
@@ -69,7 +80,7 @@ fn open(dir: &Path, cache: u64) -> Result<Runs> {
 }
 
 /// Feeds the index, newest blocks first, and tells the rate of each tenth.
-fn grow(args: &Args, dir: &Path, runs: &Runs, history: &mut History) -> Result<()> {
+fn grow(args: &Args, dir: &Path, runs: &Runs, (history, reader): (&mut History, &Reader)) -> Result<()> {
     let (mut done, mut next_line, mut spent) = (0, args.transactions / 10, Duration::ZERO);
     let (mut line_spent, mut line_done, mut peak_disk) = (Duration::ZERO, 0, 0);
     println!("    transactions   a second   runs   disk MB   peak memory MB");
@@ -80,10 +91,13 @@ fn grow(args: &Args, dir: &Path, runs: &Runs, history: &mut History) -> Result<(
             runs.add(seal(level, from, &blocks).context("no blocks")?);
         }
         drop(blocks);
+        reader.tell(*history);
+        reader.writing.store(true, Ordering::Relaxed);
         runs.commit()?;
         while runs.merge(|runs| next_merge(runs, Height(ABOVE)))? {
             peak_disk = peak_disk.max(disk(dir)?);
         }
+        reader.writing.store(false, Ordering::Relaxed);
         spent += started.elapsed();
         done += transactions;
         if done >= next_line {

@@ -43,11 +43,19 @@ impl Spread {
     }
 }
 
+impl Spread {
+    /// Adds what another has.
+    pub fn add(&mut self, other: &Self) {
+        self.0.extend(&other.0);
+    }
+}
+
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut times = self.0.clone();
         times.sort_unstable();
         let at = |percent: usize| times.get(times.len() * percent / 100).copied().unwrap_or_default();
-        write!(f, "p50 {:?}, p99 {:?}", at(50), at(99))
+        let most = times.last().copied().unwrap_or_default();
+        write!(f, "{} answers, p50 {:?}, p99 {:?}, at most {most:?}", times.len(), at(50), at(99))
     }
 }
