@@ -5,8 +5,11 @@
 
 use std::str::FromStr;
 
+use bitcoin::ScriptBuf;
 use hindsight_shared::Height;
-use hindsight_shared::api::{BlockFacts, ErrorBody, HeightFrom, HeightRange, Progress, ServedChain, Status};
+use hindsight_shared::api::{
+    BlockFacts, ErrorBody, HeightFrom, HeightRange, IndexLevel, IndexProgress, Progress, SearchHit, ServedChain, Status,
+};
 use wasm_bindgen::{JsCast, JsValue};
 
 /// A value within a JSON text.
@@ -122,6 +125,44 @@ impl FromJson for Progress {
     }
 }
 
+impl FromJson for IndexLevel {
+    fn from_json(json: &Json) -> Option<Self> {
+        match json.0.as_string()?.as_str() {
+            "transactions" => Some(Self::Transactions),
+            "addresses" => Some(Self::Addresses),
+            _ => None,
+        }
+    }
+}
+
+impl FromJson for IndexProgress {
+    fn from_json(json: &Json) -> Option<Self> {
+        Some(Self {
+            level: json.get("level")?,
+            blocks: json.get("blocks")?,
+            of: json.get("of")?,
+            per_second: json.get("per_second")?,
+            seconds_left: json.may("seconds_left")?,
+        })
+    }
+}
+
+impl FromJson for SearchHit {
+    fn from_json(json: &Json) -> Option<Self> {
+        match json.get::<String>("kind")?.as_str() {
+            "block" => Some(Self::Block { hash: json.parse("hash")?, height: json.may("height")? }),
+            "day" => Some(Self::Day { day: json.parse("day")? }),
+            "transaction" => Some(Self::Transaction { txid: json.parse("txid")? }),
+            "output" => Some(Self::Output { txid: json.parse("txid")?, vout: json.get("vout")? }),
+            "address" => {
+                let script = ScriptBuf::from_hex(&json.get::<String>("script")?).ok()?;
+                Some(Self::Address { address: json.may("address")?, script })
+            }
+            _ => None,
+        }
+    }
+}
+
 impl FromJson for BlockFacts {
     fn from_json(json: &Json) -> Option<Self> {
         Some(Self {
@@ -156,6 +197,7 @@ impl FromJson for Status {
             tied_with: json.may_parse("tied_with")?,
             ranges: json.get("ranges")?,
             progress: json.get("progress")?,
+            index: json.get("index")?,
             unknown: json.get("unknown")?,
             warnings: json.get("warnings")?,
         })
@@ -168,6 +210,8 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     use super::*;
+
+    const TXID: &str = "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b";
 
     fn facts() -> BlockFacts {
         let hash = "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f".parse().unwrap();
@@ -201,6 +245,10 @@ mod tests {
             tied_with: Some(facts().hash),
             ranges: vec![HeightRange { from: Height(1), to: Height(2) }],
             progress: Progress { complete: true, files_read: 1, files: 2, blocks: 3, statistics: 4 },
+            index: vec![
+                IndexProgress { level: IndexLevel::Transactions, blocks: 1, of: 2, per_second: 3, seconds_left: Some(4) },
+                IndexProgress { level: IndexLevel::Addresses, blocks: 5, of: 6, per_second: 7, seconds_left: None },
+            ],
             unknown: vec!["what".to_owned()],
             warnings: vec!["a".to_owned(), "b".to_owned()],
         }
@@ -221,6 +269,15 @@ mod tests {
         check(BlockFacts { height_from: Some(HeightFrom::Linked), ..facts() });
         check(status());
         check(Status { tip: None, tied_with: None, ..status() });
+        let (txid, script) = (TXID.parse().unwrap(), ScriptBuf::from_hex("51").unwrap());
+        check(vec![
+            SearchHit::Block { hash: facts().hash, height: Some(Height(7)) },
+            SearchHit::Day { day: "2009-01-03".parse().unwrap() },
+            SearchHit::Transaction { txid },
+            SearchHit::Output { txid, vout: 3 },
+            SearchHit::Address { address: Some("an address".to_owned()), script: script.clone() },
+            SearchHit::Address { address: None, script },
+        ]);
         check(ErrorBody { error: "no".to_owned() });
     }
 }
