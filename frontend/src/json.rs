@@ -246,7 +246,13 @@ mod tests {
             ranges: vec![HeightRange { from: Height(1), to: Height(2) }],
             progress: Progress { complete: true, files_read: 1, files: 2, blocks: 3, statistics: 4 },
             index: vec![
-                IndexProgress { level: IndexLevel::Transactions, blocks: 1, of: 2, per_second: 3, seconds_left: Some(4) },
+                IndexProgress {
+                    level: IndexLevel::Transactions,
+                    blocks: 1,
+                    of: 2,
+                    per_second: 3,
+                    seconds_left: Some(4),
+                },
                 IndexProgress { level: IndexLevel::Addresses, blocks: 5, of: 6, per_second: 7, seconds_left: None },
             ],
             unknown: vec!["what".to_owned()],

@@ -86,7 +86,7 @@ impl Filler {
         }
         self.statistics.stop();
         if let Some(indexer) = &mut self.indexer {
-            indexer.rest();
+            indexer.stop();
         }
     }
 

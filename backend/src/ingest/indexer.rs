@@ -243,6 +243,14 @@ impl Indexer {
         self.pace.hurry();
     }
 
+    /// What was gathered is written: nobody adds anything behind it.
+    pub fn stop(&mut self) {
+        self.flush();
+        if let Err(error) = self.runs.commit() {
+            tracing::warn!(%error, "the last runs could not be written; they are made anew at the next start");
+        }
+    }
+
     fn flush(&mut self) {
         let Gathered { levels, to, mut blocks, .. } = std::mem::take(&mut self.gathered);
         let Some(below) = u32::try_from(blocks.len()).ok().and_then(|count| count.checked_sub(1)) else { return };

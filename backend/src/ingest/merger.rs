@@ -60,9 +60,6 @@ impl Merger {
                 self.report.warn(Subject::Runs, None);
             }
         }
-        if let Err(error) = self.runs.commit() {
-            tracing::warn!(%error, "the last runs could not be written; they are made anew at the next start");
-        }
     }
 
     fn step(&self) -> Result<bool, IndexError> {
