@@ -6,8 +6,13 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use crate::json::{self, FromJson};
+use crate::model::found::Found;
 use crate::number::whole;
+use bitcoin::Txid;
+use hindsight_shared::address::Row;
 use hindsight_shared::api::ErrorBody;
+use hindsight_shared::bytes::Reader;
+use hindsight_shared::found_tx::Fate;
 
 #[wasm_bindgen]
 extern "C" {
@@ -65,40 +70,60 @@ impl Drop for Abort {
     }
 }
 
+/// Told how many bytes are there, and of how many where the server said so. Not a type of its own for each caller:
+/// everything below would be there once for each of them.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
+
 /// Fetches a small JSON answer.
 pub async fn json<T: FromJson>(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<T, ApiError> {
-    let body = bytes(url, signal, web_sys::RequestCache::Default, |_, _| {}).await?;
+    let body = get(url, signal).await?;
     json::read(&body).ok_or_else(|| ApiError::Unreadable("it is not the JSON that it should be".to_owned()))
 }
 
+/// Fetches rows of a fixed size.
+pub async fn rows<T: Row>(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<Vec<T>, ApiError> {
+    T::read_all(&get(url, signal).await?).map_err(|error| ApiError::Unreadable(error.to_string()))
+}
+
+/// Fetches a transaction by its id, and makes sure that it is the one that was asked for.
+pub async fn found(url: &str, txid: Txid, signal: Option<&web_sys::AbortSignal>) -> Result<Found, ApiError> {
+    Found::read(&get(url, signal).await?, txid).map_err(|error| ApiError::Unreadable(error.to_string()))
+}
+
+/// Fetches what became of one output.
+pub async fn fate(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<Fate, ApiError> {
+    let bytes = get(url, signal).await?;
+    Fate::read(&mut Reader::new(&bytes)).map_err(|error| ApiError::Unreadable(error.to_string()))
+}
+
 /// Fetches a binary answer.
-pub async fn get(url: &str) -> Result<Vec<u8>, ApiError> {
-    fetch(Request::get(url), |_, _| {}).await
+pub async fn get(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<Vec<u8>, ApiError> {
+    fetch(Request::get(url).abort_signal(signal), &mut |_, _| {}).await
 }
 
 /// Fetches the row of statistics that the server has of a block.
 pub async fn stats_row(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<Vec<u8>, ApiError> {
     let request = Request::get(url).header("accept", hindsight_shared::stats::row::MEDIA_TYPE);
-    fetch(request.abort_signal(signal), |_, _| {}).await
+    fetch(request.abort_signal(signal), &mut |_, _| {}).await
 }
 
-/// Fetches an answer whole, telling how many bytes are there, and of how many where the server said so.
+/// Fetches an answer whole.
 pub async fn bytes(
     url: &str,
     signal: Option<&web_sys::AbortSignal>,
     cache: web_sys::RequestCache,
-    mut progress: impl FnMut(u64, Option<u64>),
+    progress: Progress<'_>,
 ) -> Result<Vec<u8>, ApiError> {
-    fetch(Request::get(url).cache(cache).abort_signal(signal), &mut progress).await
+    fetch(Request::get(url).cache(cache).abort_signal(signal), progress).await
 }
 
-async fn fetch(request: RequestBuilder, mut progress: impl FnMut(u64, Option<u64>)) -> Result<Vec<u8>, ApiError> {
+async fn fetch(request: RequestBuilder, progress: Progress<'_>) -> Result<Vec<u8>, ApiError> {
     let response = request.send().await.map_err(|error| ApiError::Unreachable(why(error)))?;
-    let body = read(&response, &mut progress).await?;
+    let body = read(&response, progress).await?;
     if response.ok() { Ok(body) } else { Err(refused(response.status(), &body)) }
 }
 
-async fn read(response: &Response, progress: &mut impl FnMut(u64, Option<u64>)) -> Result<Vec<u8>, ApiError> {
+async fn read(response: &Response, progress: Progress<'_>) -> Result<Vec<u8>, ApiError> {
     // With a content coding the length is that of the coded bytes, which says nothing about these.
     let header = |name| response.headers().get(name);
     let length = header("content-length").filter(|_| header("content-encoding").is_none());

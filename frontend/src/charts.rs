@@ -3,4 +3,5 @@
 pub mod fee_band;
 pub mod fee_histogram;
 pub mod geometry;
+pub mod steps;
 pub mod strip;

@@ -136,7 +136,7 @@ impl Fetched {
     fn fill(self, from: Option<ListStart>) {
         leptos::task::spawn_local(async move {
             // A list without statistics says so itself; the next look asks again.
-            let Ok(rows) = api::get(&absolute(&summaries_path(from, BATCH))).await else { return };
+            let Ok(rows) = api::get(&absolute(&summaries_path(from, BATCH)), None).await else { return };
             let Ok(briefs) = Brief::read(&rows) else { return };
             self.store.with_untracked(|store| {
                 for brief in briefs {

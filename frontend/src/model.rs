@@ -5,6 +5,8 @@ pub mod block;
 pub mod bound;
 pub mod brief;
 pub mod explain;
+pub mod found;
+pub mod history;
 pub mod query;
 pub mod scroll;
 pub mod stats;

@@ -8,7 +8,7 @@ use hindsight_shared::search::BlockId;
 pub const HOME: &str = "./";
 
 /// A page of the app.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Page {
     /// The newest blocks.
     Home,
@@ -16,6 +16,12 @@ pub enum Page {
     Block(BlockId),
     /// A transaction in its block.
     Transaction(BlockId, TxId),
+    /// A transaction of the best chain, wherever it is, and one of its inputs or outputs.
+    Found(Txid, Option<Spot>),
+    /// What happened with an address, or with a script in hex.
+    Address(String),
+    /// What a text may mean.
+    Search(String),
     /// An address that names nothing.
     NotFound,
 }
@@ -27,6 +33,15 @@ pub enum TxId {
     Index(u32),
     /// By its txid.
     Txid(Txid),
+}
+
+/// An input or output of a transaction.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Spot {
+    /// Its position among the inputs.
+    Input(u32),
+    /// Its position among the outputs.
+    Output(u32),
 }
 
 impl Page {
@@ -45,6 +60,13 @@ impl Page {
                 (Ok(block), Some(tx)) => Some(Self::Transaction(block, tx)),
                 _ => None,
             },
+            ["tx", txid] => txid.parse().ok().map(|txid| Self::Found(txid, None)),
+            ["tx", txid, side, at] => match (txid.parse(), Spot::parse(side, at)) {
+                (Ok(txid), Some(spot)) => Some(Self::Found(txid, Some(spot))),
+                _ => None,
+            },
+            ["address", address] => Some(Self::Address(decode(address))),
+            ["search", text] => Some(Self::Search(decode(text))),
             _ => None,
         };
         page.unwrap_or(Self::NotFound)
@@ -61,6 +83,10 @@ impl Page {
             Self::Transaction(block, TxId::Txid(txid)) => {
                 ["block/", &block.to_string(), "/tx/", &txid.to_string()].concat()
             }
+            Self::Found(txid, None) => ["tx/", &txid.to_string()].concat(),
+            Self::Found(txid, Some(spot)) => ["tx/", &txid.to_string(), &spot.path()].concat(),
+            Self::Address(address) => encode_path("address/", address),
+            Self::Search(text) => encode_path("search/", text),
         }
     }
 
@@ -68,6 +94,24 @@ impl Page {
     pub fn href(&self) -> String {
         let path = self.path();
         if path.is_empty() { HOME.to_owned() } else { path }
+    }
+}
+
+impl Spot {
+    fn parse(side: &str, at: &str) -> Option<Self> {
+        let at = at.parse().ok()?;
+        match side {
+            "in" => Some(Self::Input(at)),
+            "out" => Some(Self::Output(at)),
+            _ => None,
+        }
+    }
+
+    fn path(self) -> String {
+        match self {
+            Self::Input(at) => ["/in/", &at.to_string()].concat(),
+            Self::Output(at) => ["/out/", &at.to_string()].concat(),
+        }
     }
 }
 
@@ -86,26 +130,34 @@ const QUERY_NAME: &str = "?q=";
 
 /// A query as the tail of an address; nothing where there is none.
 pub fn encode_query(query: &str) -> String {
-    if query.is_empty() {
-        return String::new();
-    }
-    let mut out = QUERY_NAME.to_owned();
-    for byte in query.bytes() {
-        match byte {
-            b' ' => out.push('+'),
-            byte if byte.is_ascii_alphanumeric() || b"-._~:<>=".contains(&byte) => out.push(byte.into()),
-            byte => {
-                out.push('%');
-                out.push_str(&crate::format::hex(&[byte]));
-            }
+    if query.is_empty() { String::new() } else { encode(QUERY_NAME, query, b"-._~:<>=").replace("%20", "+") }
+}
+
+/// Reads the tail of an address; bytes that are no UTF-8 become replacement characters.
+pub fn decode_query(search: &str) -> String {
+    search.strip_prefix(QUERY_NAME).map_or_else(String::new, |text| decode(&text.replace('+', "%20")))
+}
+
+/// A text that can stand in a path, behind what it starts with. A dot is written as its number, because the server takes
+/// what has one for a file.
+pub fn encode_path(start: &str, text: &str) -> String {
+    encode(start, text, b"-_~:")
+}
+
+fn encode(start: &str, text: &str, kept: &[u8]) -> String {
+    let mut out = start.to_owned();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+            out.push(byte.into());
+        } else {
+            out.push('%');
+            out.push_str(&crate::format::hex(&[byte]));
         }
     }
     out
 }
 
-/// Reads the tail of an address; bytes that are no UTF-8 become replacement characters.
-pub fn decode_query(search: &str) -> String {
-    let Some(text) = search.strip_prefix(QUERY_NAME) else { return String::new() };
+fn decode(text: &str) -> String {
     let (mut rest, mut out) = (text.as_bytes(), Vec::with_capacity(text.len()));
     while let [byte, tail @ ..] = rest {
         let (decoded, tail) = match (byte, tail) {
@@ -113,7 +165,6 @@ pub fn decode_query(search: &str) -> String {
                 (Some(high), Some(low)) => (high << 4 | low, after),
                 _ => (b'%', tail),
             },
-            (b'+', _) => (b' ', tail),
             (other, _) => (*other, tail),
         };
         out.push(decoded);
@@ -148,6 +199,12 @@ mod tests {
         check(&format!("block/{}", HASH.to_uppercase()), &format!("block/{HASH}"));
         check(&format!("block/{HASH}/tx/{TXID}"), &format!("block/{HASH}/tx/{TXID}"));
         check("block/5/tx/0", "block/5/tx/0");
+        check(&format!("tx/{TXID}"), &format!("tx/{TXID}"));
+        check(&format!("tx/{TXID}/out/3"), &format!("tx/{TXID}/out/3"));
+        check(&format!("tx/{TXID}/in/0"), &format!("tx/{TXID}/in/0"));
+        check("address/1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "address/1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa");
+        check("search/a%2fb%20%C3%bc.", "search/a%2fb%20%c3%bc%2e");
+        assert_eq!(Page::parse("search/a%2fb%20%C3%bc."), Page::Search("a/b ü.".to_owned()));
         assert_eq!(Page::parse(""), Page::Home);
         assert_eq!(Page::Home.href(), "./");
     }
@@ -163,6 +220,13 @@ mod tests {
             "block/5/tx/-1",
             "block/5/tx/12345678901",
             "block/5/rx/1",
+            "tx",
+            "tx/5",
+            &format!("tx/{TXID}/out"),
+            &format!("tx/{TXID}/up/1"),
+            &format!("tx/{TXID}/out/-1"),
+            "address",
+            "search",
         ] {
             assert_eq!(Page::parse(path), Page::NotFound, "{path}");
         }

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, Txid, Wtxid};
 
-use crate::DecodeError;
 use crate::block::{BlockView, TxView};
 use crate::bytes::Reader;
-use crate::prevouts::{PrevoutsView, TxPrevouts};
+use crate::prevouts::{Prevout, PrevoutsView, TxPrevouts};
 use crate::script::{KindSet, ScriptKind};
+use crate::{DecodeError, Height};
 
 /// A transaction's row. The numbers are exact; a fee rate is the fraction `fee / weight`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -68,8 +68,29 @@ impl Flags {
 
 /// The rows of a block, in block order. The counts of `prevouts` have to fit (`payload::same_counts`).
 pub fn rows(block: &BlockView<'_>, prevouts: Option<&PrevoutsView<'_>>) -> Result<Vec<TxRow>, DecodeError> {
-    // Without witnesses both hashes are of the same bytes.
-    rows_with(block, prevouts, |tx, txid| if tx.is_segwit() { tx.wtxid() } else { same_hash(txid) })
+    rows_with(block, prevouts, wtxid_of)
+}
+
+/// Without witnesses both hashes are of the same bytes.
+fn wtxid_of(tx: &TxView<'_>, txid: Txid) -> Wtxid {
+    if tx.is_segwit() { tx.wtxid() } else { same_hash(txid) }
+}
+
+/// The row of a transaction that is read without its block; its place in the block is not known, and stands as 0.
+/// Whether it spends an output of its own block tell the heights of the outputs.
+///
+/// # Errors
+/// As [`rows`].
+pub fn row_alone(
+    tx: &TxView<'_>,
+    prevouts: Option<TxPrevouts<'_>>,
+    height: Option<Height>,
+) -> Result<TxRow, DecodeError> {
+    let made_here = |prevout: Prevout<'_>| prevout.created.is_some_and(|created| Some(created.height) == height);
+    let in_block = prevouts.clone().is_some_and(|mut prevouts| prevouts.any(made_here));
+    let mut row = row(tx, prevouts, wtxid_of)?;
+    row.flags.set(Flags::SPENDS_IN_BLOCK, in_block);
+    Ok(row)
 }
 
 /// The same for statistics, which have no use for wtxids: most of a block's bytes are hashed for them alone. The txid

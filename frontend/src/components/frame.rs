@@ -3,7 +3,7 @@
 use hindsight_shared::api::ServedChain;
 use leptos::prelude::*;
 
-use super::search_box::{SEARCH_ID, SearchBox};
+use super::search_box::{SEARCH_ID, Search, SearchBox};
 use super::switches::{ThemeSwitch, UnitSwitch};
 use crate::chain::Chain;
 use crate::route::HOME;
@@ -12,7 +12,7 @@ use crate::route::HOME;
 #[component]
 pub fn Head(
     /// Opens a search.
-    search: Callback<String, Option<String>>,
+    search: Search,
 ) -> impl IntoView {
     let chain = expect_context::<Chain>();
     let network = move || chain.status.with(|status| status.as_ref().map(|status| network_name(&status.network)));
@@ -31,7 +31,7 @@ pub fn Head(
                     {network}
                 </span>
                 {move || chains.get().map(|chains| view! { <ChainSwitch chains /> })}
-                <SearchBox search id=SEARCH_ID what="Block height, hash or date" key="s" />
+                <SearchBox search id=SEARCH_ID what="Block, transaction, address, date" key="s" />
                 <div class="switches">
                     <UnitSwitch />
                     <ThemeSwitch />

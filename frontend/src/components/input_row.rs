@@ -4,11 +4,10 @@ use bitcoin::Network;
 use hindsight_shared::script::{address, text};
 use leptos::prelude::*;
 
-use super::amount::Amount;
 use super::copy::Hash;
 use super::fact::Fact;
 use super::filters::kind_class;
-use super::output_row::{Measured, Opened, Who, who};
+use super::output_row::{Measured, Opened, RowHead, who};
 use super::script::{Bytes, Piece, ScriptView, WitnessItem};
 use super::virtual_list::ListPlace;
 use crate::format::{count, ends, group};
@@ -27,8 +26,12 @@ pub struct InputContext {
     pub height: Option<u32>,
     /// Whose addresses.
     pub network: Network,
-    /// The page of the spent transaction, where its block is known.
-    pub source: Option<String>,
+    /// The page of the spent output, where it is known to be there.
+    pub source: Signal<Option<String>>,
+    /// The page of the spent output's address or script.
+    pub owner: Signal<Option<String>>,
+    /// Whether the page's address names this input.
+    pub named: bool,
     /// The page of the block that created the coin.
     pub source_block: Option<String>,
 }
@@ -58,18 +61,15 @@ pub fn InputRow(
     );
     let kind =
         input.spent.as_ref().map(|spent| view! { <span class=kind_class(spent.kind)>{spent.kind.name()}</span> });
-    let value = input.spent.as_ref().map(|spent| view! { <Amount value=spent.value /> });
+    let value = input.spent.as_ref().map(|spent| spent.value);
     let spend = input.spend().map(|spend| view! { <span class="kind trait">{spend_name(spend)}</span> });
     let line = second_line(&input, &context);
+    let (owner, named) = (context.owner, context.named);
     let rest = (input, context);
     view! {
-        <div class="io-row" role="listitem" data-test="input" data-index=at.to_string()>
+        <div class="io-row" class:named=named role="listitem" data-test="input" data-index=at.to_string()>
             <span class="io-index">{group(at)}</span>
-            <button type="button" class="io-head" aria-expanded=move || is_open.get().to_string()
-                on:click=move |_| open.update(|open| open.turn(at))>
-                <Who text=title />
-                <span class="io-value">{value}</span>
-            </button>
+            <RowHead at name=title owner value open />
             <div class="io-line">{kind}{spend}{line}</div>
             {move || is_open.get().then(|| {
                 let (input, context) = rest.clone();
@@ -96,12 +96,8 @@ fn second_line(input: &Input, context: &InputContext) -> AnyView {
         return view! { <span class="quote">{text(input.script_sig.as_bytes())}</span> }.into_any();
     }
     let outpoint = [&ends(&input.txid.to_string(), 8, 6), ":", &input.vout.to_string()].concat();
-    let outpoint = match context.source.clone() {
-        Some(href) => {
-            view! { <a href=href title="The transaction that it comes from"><code>{outpoint}</code></a> }.into_any()
-        }
-        None => view! { <code>{outpoint}</code> }.into_any(),
-    };
+    let outpoint =
+        view! { <a href=context.source title="The output that it spends" data-test="source"><code>{outpoint}</code></a> };
     let age = input.created.map(|created| {
         let age = match context.height.map(|height| height.saturating_sub(created.height.0)) {
             Some(0) => "from this block, ".to_owned(),

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 const KEYS: [(&str, &str); 14] = [
-    ("s", "search for a block"),
+    ("s", "search for a block, transaction, address, key or script"),
     ("g", "in the list of blocks: go to a height or date"),
     ("h", "newest blocks"),
     ("← →", "previous, next block; on a transaction: previous, next transaction"),

@@ -87,6 +87,23 @@ fn Progress(load: ArcRwSignal<Load>) -> impl IntoView {
     }
 }
 
+/// Waiting for an answer that is small.
+#[component]
+pub fn Waiting() -> impl IntoView {
+    view! { <p class="muted waiting" role="status">"Asking the server…"</p> }
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Wanted {
+    /// A block, or a list of them.
+    Block,
+    /// A transaction by its id.
+    Transaction,
+    /// An address or script.
+    Address,
+}
+
 /// Why something is not there, and what to do.
 #[component]
 pub fn Failure(
@@ -94,11 +111,14 @@ pub fn Failure(
     error: ApiError,
     /// What to do for another try.
     retry: Callback<()>,
+    /// What was asked for.
+    #[prop(default = Wanted::Block)]
+    wanted: Wanted,
     /// What else there is to say where something was not found.
     #[prop(default = Signal::stored(None))]
     more: Signal<Option<String>>,
 ) -> impl IntoView {
-    let (title, advice) = advice(&error);
+    let (title, advice) = advice(&error, wanted);
     let missing = matches!(error, ApiError::Refused { status: 404, .. });
     let sentence = sentence(&error.to_string());
     view! {
@@ -130,23 +150,32 @@ fn sentence(message: &str) -> String {
     out
 }
 
-const fn advice(error: &ApiError) -> (&'static str, &'static str) {
+const fn advice(error: &ApiError, wanted: Wanted) -> (&'static str, &'static str) {
     match error {
         ApiError::Unreachable(_) => {
             ("No answer from the server", "Is Hindsight still running, and is this machine still connected to it?")
         }
-        ApiError::Refused { status, .. } => match status {
-            400 => ("That is no block", "A block is named by its height, or by its hash: 64 hex digits."),
-            404 => (
-                "Not found",
-                "A height beyond the tip does not exist yet. A hash of 64 digits may also be a transaction's: this server knows blocks only, so open the transaction's block and look for it there.",
+        ApiError::Refused { status, .. } => match (*status, wanted) {
+            (400, Wanted::Address) => (
+                "That is no address",
+                "An address of another network has no history here. Base58 addresses are told apart by case; a script is written in hex.",
             ),
-            410 => (
+            (400, _) => ("That is no block", "A block is named by its height, or by its hash: 64 hex digits."),
+            (404, Wanted::Block) => ("Not found", "A height beyond the tip does not exist yet."),
+            (404, _) => (
+                "Not found",
+                "Only what stands in blocks of the best chain is found: a transaction that waits in the mempool, or stands in a stale block alone, is not.",
+            ),
+            (503, Wanted::Transaction | Wanted::Address) => (
+                "Not indexed yet",
+                "The server is still indexing, newest blocks first. This page looks again by itself.",
+            ),
+            (410, _) => (
                 "Pruned",
                 "The node has deleted this block to save space. A node without -prune, or one that fetches the block again, would have it.",
             ),
-            503 => ("Not read yet", "The server is still reading the node's files. The newest blocks come first."),
-            500 => (
+            (503, _) => ("Not read yet", "The server is still reading the node's files. The newest blocks come first."),
+            (500, _) => (
                 "Damaged",
                 "The bytes on the server's disk are not the block's. Bitcoin Core can write them anew with -reindex; a look at the disk's health is due.",
             ),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::Network;
+use bitcoin::{Amount as Sats, Network};
+use hindsight_shared::found_tx::Fate;
 use hindsight_shared::script::{ScriptKind, address, is_unspendable};
 use leptos::html::Div;
 use leptos::prelude::*;
@@ -12,9 +13,10 @@ use super::amount::Amount;
 use super::copy::Hash;
 use super::fact::Fact;
 use super::filters::kind_class;
+use super::icon::{Glyph, Icon};
 use super::script::{Piece, ScriptView, return_text};
 use super::virtual_list::ListPlace;
-use crate::format::group;
+use crate::format::{ends, group};
 use crate::model::tx::Output;
 
 /// Which rows of a list are open.
@@ -58,14 +60,61 @@ pub fn who(address: Option<String>, kind: ScriptKind) -> String {
     })
 }
 
-/// A name that is cut before its end where there is no room: ends are what readers compare.
+/// The head of a row: whose it is, and a button with the amount that opens the rest.
 #[component]
-pub fn Who(
-    /// All of it.
-    text: String,
+pub fn RowHead(
+    /// Position in the list.
+    at: usize,
+    /// All of the name; it is cut before its end where there is no room, since ends are what readers compare.
+    name: String,
+    /// The page of that name.
+    owner: Signal<Option<String>>,
+    /// How much.
+    value: Option<Sats>,
+    /// Which rows are open.
+    open: RwSignal<Opened>,
 ) -> impl IntoView {
-    let (start, end) = text.split_at_checked(text.len().saturating_sub(8)).unwrap_or((&text, ""));
-    view! { <span class="io-who"><span>{start.to_owned()}</span>{end.to_owned()}</span> }
+    let (start, end) = name.split_at_checked(name.len().saturating_sub(8)).unwrap_or((&name, ""));
+    let is_open = move || open.with(|open| open.has(at)).to_string();
+    view! {
+        <div class="io-top">
+            <a class="io-who" href=owner><span>{start.to_owned()}</span>{end.to_owned()}</a>
+            <button type="button" class="io-head" aria-expanded=is_open title="Scripts and all the rest"
+                on:click=move |_| open.update(|open| open.turn(at))>
+                {value.map(|value| view! { <span class="io-value"><Amount value /></span> })}
+                <Glyph icon=Icon::Down />
+            </button>
+        </div>
+    }
+}
+
+/// What became of an output, and the page of the input that spends it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Fated {
+    /// What.
+    pub fate: Fate,
+    /// Where.
+    pub href: Option<String>,
+}
+
+fn fate_view(Fated { fate, href }: Fated) -> AnyView {
+    let said = match fate {
+        Fate::Spent(spender) => {
+            let input = [&ends(&spender.txid.to_string(), 8, 6), ":", &spender.input.to_string()].concat();
+            return view! {
+                <span data-test="spent-by">
+                    <span class="muted">"spent by "</span>
+                    <a href=href title="The input that spends it"><code>{input}</code></a>
+                    <span class="muted">" in " {group(spender.height)}</span>
+                </span>
+            }
+            .into_any();
+        }
+        Fate::Unspent => ("kind unspent", "unspent"),
+        Fate::Unknown => ("muted", "not known yet whether spent"),
+        Fate::Unspendable => ("muted", "can never be spent"),
+    };
+    view! { <span class=said.0 data-test="fate">{said.1}</span> }.into_any()
 }
 
 /// The row.
@@ -77,6 +126,12 @@ pub fn OutputRow(
     output: Output,
     /// Whose addresses.
     network: Network,
+    /// The page of its address or script.
+    owner: Signal<Option<String>>,
+    /// What became of it, where that is known.
+    fate: Signal<Option<Fated>>,
+    /// Whether the page's address names it.
+    named: bool,
     /// Where the list stands.
     place: ListPlace,
     /// Which rows are open.
@@ -90,21 +145,18 @@ pub fn OutputRow(
     });
     let text = (output.kind == ScriptKind::NullData).then(|| return_text(&output.script));
     let quote = text.clone().filter(|text| !text.is_empty()).map(|text| view! { <span class="quote">{text}</span> });
-    let unspendable = is_unspendable(&output.script).then(|| view! { <span class="muted">"can never be spent"</span> });
+    let unspendable = is_unspendable(&output.script).then_some(Fated { fate: Fate::Unspendable, href: None });
     let kind = output.kind;
-    let title = who(address(&output.script, network), kind);
+    let name = who(address(&output.script, network), kind);
+    let value = Some(output.value);
     view! {
-        <div class="io-row" role="listitem" data-test="output" data-index=at.to_string()>
+        <div class="io-row" class:named=named role="listitem" data-test="output" data-index=at.to_string()>
             <span class="io-index">{group(at)}</span>
-            <button type="button" class="io-head" aria-expanded=move || is_open.get().to_string()
-                on:click=move |_| open.update(|open| open.turn(at))>
-                <Who text=title />
-                <span class="io-value"><Amount value=output.value /></span>
-            </button>
+            <RowHead at name owner value open />
             <div class="io-line">
                 <span class=kind_class(kind)>{kind.name()}</span>
                 {quote}
-                {unspendable}
+                {move || fate.get().or_else(|| unspendable.clone()).map(fate_view)}
             </div>
             {move || is_open.get().then(|| {
                 let output = output.clone();

@@ -7,11 +7,14 @@ use super::icon::{Glyph, Icon};
 /// Where the cursor goes for a search.
 pub const SEARCH_ID: &str = "search";
 
-/// A search box. `search` opens what was typed, or says why it cannot.
+/// Opens what was typed, and then says nothing, or why it cannot.
+pub type Search = Callback<(String, Callback<Option<String>>)>;
+
+/// A search box.
 #[component]
 pub fn SearchBox(
     /// Opens a search.
-    search: Callback<String, Option<String>>,
+    search: Search,
     /// Its id.
     id: &'static str,
     /// What it takes.
@@ -20,17 +23,19 @@ pub fn SearchBox(
     key: &'static str,
 ) -> impl IntoView {
     let (text, trouble) = (RwSignal::new(String::new()), RwSignal::new(None::<String>));
+    let answer = Callback::new(move |why: Option<String>| {
+        if why.is_none() {
+            text.set(String::new());
+        }
+        trouble.set(why);
+    });
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         let asked = text.get_untracked();
         if asked.trim().is_empty() {
             return;
         }
-        let answer = search.run(asked);
-        if answer.is_none() {
-            text.set(String::new());
-        }
-        trouble.set(answer);
+        search.run((asked, answer));
     };
     let clear = move |event: leptos::ev::KeyboardEvent| {
         if event.key() == "Escape" {

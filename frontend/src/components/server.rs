@@ -1,11 +1,11 @@
 //! What the server says of itself: where its blocks come from, how far it has read, what files cannot tell.
 
-use hindsight_shared::api::{HeightRange, Progress, Status};
+use hindsight_shared::api::{HeightRange, IndexLevel, IndexProgress, Progress, Status};
 use leptos::prelude::*;
 
 use super::fact::{Fact, Meter};
 use super::notice::{Notice, Tone};
-use crate::format::{count, group};
+use crate::format::{count, group, span};
 use crate::number::share;
 
 /// The panel beside the list of blocks. What changes is written anew, the rest stays as the reader left it.
@@ -28,6 +28,9 @@ pub fn Server(
     let ranges = Memo::new(move |_| {
         status.with(|status| status.as_ref().map(|status| status.ranges.clone())).unwrap_or_default()
     });
+    let levels = Memo::new(move |_| {
+        status.with(|status| status.as_ref().map(|status| status.index.clone())).unwrap_or_default()
+    });
     let unknown = Memo::new(move |_| {
         status.with(|status| status.as_ref().map(|status| status.unknown.clone())).unwrap_or_default()
     });
@@ -40,6 +43,7 @@ pub fn Server(
                 <Fact name="Source" wide=true value=view! { {source} }.into_any() />
                 <Fact name="Block files" wide=true value=view! { {move || reading(progress.get())} }.into_any() />
                 <Fact name="Statistics" wide=true value=view! { {move || counted(progress.get(), &ranges.get())} }.into_any() />
+                {move || levels.get().into_iter().map(level_fact).collect_view()}
             </dl>
             {move || (ranges.with(Vec::len) > 1).then(|| view! {
                 <h3>"Heights on disk"</h3>
@@ -76,6 +80,25 @@ fn counted(progress: Progress, ranges: &[HeightRange]) -> AnyView {
         return view! { {count(blocks, "block")} " counted" }.into_any();
     }
     part(progress.statistics.into(), blocks, "block", "blocks counted")
+}
+
+/// How far a level of the index is.
+fn level_fact(progress: IndexProgress) -> AnyView {
+    let name = match progress.level {
+        IndexLevel::Transactions => "Index of transactions",
+        IndexLevel::Addresses => "Index of addresses",
+    };
+    let value = if progress.blocks >= progress.of {
+        view! { {count(progress.of.into(), "block")} " indexed" }.into_any()
+    } else {
+        let left = progress.seconds_left.map(|seconds| [&span(seconds.into()), " left"].concat());
+        view! {
+            {part(progress.blocks.into(), progress.of.into(), "block", "blocks indexed")}
+            <span class="muted small">{left}</span>
+        }
+        .into_any()
+    };
+    view! { <Fact name wide=true value=view! { <span data-test="index" data-whole=(progress.blocks >= progress.of).to_string()>{value}</span> }.into_any() /> }.into_any()
 }
 
 /// How much of something is done.

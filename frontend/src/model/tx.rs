@@ -2,7 +2,8 @@
 //! be drawn from any place.
 
 use bitcoin::{Amount, ScriptBuf, Txid};
-use hindsight_shared::prevouts::Created;
+use hindsight_shared::block::TxView;
+use hindsight_shared::prevouts::{Created, Prevout};
 use hindsight_shared::script::ScriptKind;
 use hindsight_shared::summary::{Flags, TxRow};
 
@@ -84,10 +85,14 @@ impl Input {
 impl Tx {
     /// Takes the transaction at a position out of its block.
     pub fn of(block: &LoadedBlock, index: usize) -> Option<Self> {
-        let view = block.tx(index)?;
-        let row = *block.rows.get(index)?;
+        let (view, row) = (block.tx(index)?, *block.rows.get(index)?);
+        Some(Self::new(index, row, &view, block.prevouts(index).unwrap_or_default()))
+    }
+
+    /// Puts a transaction together; without prevouts where they are absent.
+    pub fn new(index: usize, row: TxRow, view: &TxView<'_>, prevouts: Vec<Prevout<'_>>) -> Self {
         let coinbase = row.flags.contains(Flags::COINBASE);
-        let mut prevouts = block.prevouts(index).unwrap_or_default().into_iter();
+        let mut prevouts = prevouts.into_iter();
         let mut witnesses = view.witnesses();
         let inputs = view.inputs().map(|input| {
             let prevout = prevouts.next();
@@ -105,7 +110,7 @@ impl Tx {
         });
         let inputs = inputs.collect();
         let outputs = view.outputs().map(|output| Output::new(output.value, output.script.to_owned())).collect();
-        Some(Self { index, row, version: view.version(), lock_time: view.lock_time(), inputs, outputs })
+        Self { index, row, version: view.version(), lock_time: view.lock_time(), inputs, outputs }
     }
 
     /// Sum of the spent outputs, where all are known.

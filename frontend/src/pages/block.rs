@@ -154,7 +154,7 @@ fn keys_between_blocks(block: &LoadedBlock, facts: Answer<BlockFacts>) {
             return;
         }
         let page = match event.key().as_str() {
-            "ArrowLeft" => previous,
+            "ArrowLeft" => previous.clone(),
             "ArrowRight" => next(facts),
             _ => None,
         };

@@ -3,7 +3,8 @@
 use hindsight_shared::search::{BlockId, ListStart, Term, parse_search};
 use leptos::prelude::*;
 
-use crate::browser::{is_taken, media, on_key, on_window};
+use super::walk::walk;
+use crate::browser::{media, on_key, on_window};
 use crate::chain::Chain;
 use crate::components::block_row::{BlockHeads, BlockRow};
 use crate::components::loaded::Failure;
@@ -40,16 +41,16 @@ pub fn HomePage() -> impl IntoView {
         let _ = computed.get();
         fetched.fill_gaps();
     });
-    let jump = Callback::new(move |text: String| match parse_search(&text) {
+    let jump = Callback::new(move |(text, answer): (String, Callback<Option<String>>)| match parse_search(&text) {
         Ok(Term::Block(BlockId::Hash(hash))) => {
             navigator.go(Page::block(hash));
-            None
+            answer.run(None);
         }
         Ok(term) => {
             navigator.go_with(Page::Home, term.to_string());
-            None
+            answer.run(None);
         }
-        Err(error) => Some(error.to_string()),
+        Err(error) => answer.run(Some(error.to_string())),
     });
     let place = ListPlace::new(ROW.0);
     let narrow = media(NARROW);
@@ -70,7 +71,8 @@ pub fn HomePage() -> impl IntoView {
         }
     });
     let chosen = RwSignal::new(None::<usize>);
-    on_key(move |event| walk(event, fetched, chosen, place, navigator));
+    let open = move |at| fetched.at(at).into_iter().for_each(|entry| navigator.go(Page::block(entry.facts.hash)));
+    on_key(move |event| walk(event, fetched.order.with_untracked(|order| order.len()), chosen, place, &open));
     let row = DrawRow::new(move |(at, item)| {
         let row = fetched.entry(item).map(|Entry { facts, brief }| {
             let href = Page::block(facts.hash).href();
@@ -127,34 +129,4 @@ fn end_text(fetched: Fetched) -> &'static str {
         (false, false) if empty => "No block is known yet. They appear here as the server reads the node's files.",
         (false, false) => "",
     }
-}
-
-fn walk(
-    event: &web_sys::KeyboardEvent,
-    fetched: Fetched,
-    chosen: RwSignal<Option<usize>>,
-    place: ListPlace,
-    navigator: Navigator,
-) {
-    if is_taken(event) {
-        return;
-    }
-    let count = fetched.order.with_untracked(|order| order.len());
-    let position = chosen.get_untracked();
-    let next = match event.key().as_str() {
-        "j" => position.map_or(0, |at| at + 1),
-        "k" => position.map_or(0, |at| at.saturating_sub(1)),
-        "ArrowDown" if position.is_some() => position.map_or(0, |at| at + 1),
-        "ArrowUp" if position.is_some() => position.map_or(0, |at| at.saturating_sub(1)),
-        "Enter" => {
-            let entry = position.and_then(|at| fetched.at(at));
-            return entry.into_iter().for_each(|entry| navigator.go(Page::block(entry.facts.hash)));
-        }
-        _ => return,
-    };
-    let Some(last) = count.checked_sub(1) else { return };
-    event.prevent_default();
-    let next = next.min(last);
-    chosen.set(Some(next));
-    place.reveal(next, 80);
 }

@@ -74,9 +74,9 @@ async fn load(
 ) -> Result<(Vec<u8>, Decoded), ApiError> {
     let start = js_sys::Date::now();
     // Every chunk is told: after any of them a slow payload may stand still for long.
-    let progress = |received, total| post(scope, &Reply::Progress { job, received, total }, &[]);
+    let mut progress = |received, total| post(scope, &Reply::Progress { job, received, total }, &[]);
     let cache = if fresh { RequestCache::Reload } else { RequestCache::Default };
-    let bytes = api::bytes(&url, signal, cache, progress).await?;
+    let bytes = api::bytes(&url, signal, cache, &mut progress).await?;
     let fetch_ms = elapsed(start);
     post(scope, &Reply::Decoding { job }, &[]);
     let mut decoded = decode(&bytes, asked).map_err(|error| ApiError::Unreadable(error.to_string()))?;
