@@ -6,13 +6,10 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use crate::json::{self, FromJson};
-use crate::model::found::Found;
 use crate::number::whole;
-use bitcoin::Txid;
+use hindsight_shared::DecodeError;
 use hindsight_shared::address::Row;
 use hindsight_shared::api::ErrorBody;
-use hindsight_shared::bytes::Reader;
-use hindsight_shared::found_tx::Fate;
 
 #[wasm_bindgen]
 extern "C" {
@@ -76,35 +73,35 @@ pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
 
 /// Fetches a small JSON answer.
 pub async fn json<T: FromJson>(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<T, ApiError> {
-    let body = get(url, signal).await?;
-    json::read(&body).ok_or_else(|| ApiError::Unreadable("it is not the JSON that it should be".to_owned()))
+    read_json(&get(url, signal).await?)
 }
 
-/// Fetches rows of a fixed size.
-pub async fn rows<T: Row>(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<Vec<T>, ApiError> {
-    T::read_all(&get(url, signal).await?).map_err(|error| ApiError::Unreadable(error.to_string()))
+/// Reads a JSON answer.
+pub fn read_json<T: FromJson>(bytes: &[u8]) -> Result<T, ApiError> {
+    json::read(bytes).ok_or_else(|| ApiError::Unreadable("it is not the JSON that it should be".to_owned()))
 }
 
-/// Fetches a transaction by its id, and makes sure that it is the one that was asked for.
-pub async fn found(url: &str, txid: Txid, signal: Option<&web_sys::AbortSignal>) -> Result<Found, ApiError> {
-    Found::read(&get(url, signal).await?, txid).map_err(|error| ApiError::Unreadable(error.to_string()))
+/// Reads rows of a fixed size.
+pub fn read_rows<T: Row>(bytes: &[u8]) -> Result<Vec<T>, ApiError> {
+    T::read_all(bytes).map_err(unreadable)
 }
 
-/// Fetches what became of one output.
-pub async fn fate(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<Fate, ApiError> {
-    let bytes = get(url, signal).await?;
-    Fate::read(&mut Reader::new(&bytes)).map_err(|error| ApiError::Unreadable(error.to_string()))
+/// What bytes are that do not decode.
+pub fn unreadable(error: DecodeError) -> ApiError {
+    ApiError::Unreadable(error.to_string())
 }
 
 /// Fetches a binary answer.
 pub async fn get(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<Vec<u8>, ApiError> {
-    fetch(Request::get(url).abort_signal(signal), &mut |_, _| {}).await
+    get_as(url, ANY_TYPE, signal).await
 }
 
-/// Fetches the row of statistics that the server has of a block.
-pub async fn stats_row(url: &str, signal: Option<&web_sys::AbortSignal>) -> Result<Vec<u8>, ApiError> {
-    let request = Request::get(url).header("accept", hindsight_shared::stats::row::MEDIA_TYPE);
-    fetch(request.abort_signal(signal), &mut |_, _| {}).await
+/// What a request accepts that has one form of answer.
+pub const ANY_TYPE: &str = "*/*";
+
+/// Fetches an answer in one of its forms.
+pub async fn get_as(url: &str, accept: &str, signal: Option<&web_sys::AbortSignal>) -> Result<Vec<u8>, ApiError> {
+    fetch(Request::get(url).header("accept", accept).abort_signal(signal), &mut |_, _| {}).await
 }
 
 /// Fetches an answer whole.

@@ -9,6 +9,7 @@ use crate::components::frame::{Foot, Head};
 use crate::components::keys::Keys;
 use crate::components::search_box::SEARCH_ID;
 use crate::fetched::Fetched;
+use crate::live::live;
 use crate::navigation::Navigator;
 use crate::pages::address::AddressPage;
 use crate::pages::block::{BlockPage, LastTx};
@@ -39,7 +40,7 @@ pub fn App() -> impl IntoView {
     view! {
         <Head search />
         <main id="main" tabindex="-1">
-            {move || match page.get() {
+            {live(move || match page.get() {
                 Page::Home => view! { <HomePage /> }.into_any(),
                 Page::Block(id) => view! { <BlockPage id /> }.into_any(),
                 Page::Transaction(id, tx) => view! { <TransactionPage id tx /> }.into_any(),
@@ -47,7 +48,7 @@ pub fn App() -> impl IntoView {
                 Page::Address(name) => view! { <AddressPage name /> }.into_any(),
                 Page::Search(text) => view! { <SearchPage text /> }.into_any(),
                 Page::NotFound => view! { <NotFoundPage /> }.into_any(),
-            }}
+            })}
         </main>
         <Foot keys=sheet />
         <Keys open=sheet />

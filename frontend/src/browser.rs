@@ -38,7 +38,8 @@ pub fn save(name: &str, value: &str) {
 /// Saves a text as a file, as if downloaded: it never leaves the browser.
 pub fn download(name: &str, text: &str) {
     let parts = js_sys::Array::of1(&text.into());
-    let url = web_sys::Blob::new_with_str_sequence(&parts).and_then(|blob| web_sys::Url::create_object_url_with_blob(&blob));
+    let url =
+        web_sys::Blob::new_with_str_sequence(&parts).and_then(|blob| web_sys::Url::create_object_url_with_blob(&blob));
     let link = document().create_element("a").ok().and_then(|link| link.dyn_into::<web_sys::HtmlAnchorElement>().ok());
     if let (Ok(url), Some(link)) = (url, link) {
         link.set_href(&url);

@@ -7,11 +7,13 @@ use hindsight_shared::address::Row;
 use hindsight_shared::api::{
     BlockFacts, IndexLevel, IndexProgress, STATUS, Status, outpoint_path, stats_path, tx_path,
 };
+use hindsight_shared::bytes::Reader;
 use hindsight_shared::found_tx::Fate;
 use hindsight_shared::search::BlockId;
+use hindsight_shared::stats::row::MEDIA_TYPE as ROW_TYPE;
 use leptos::prelude::*;
 
-use crate::api::{self, Abort, ApiError};
+use crate::api::{self, ANY_TYPE, Abort, ApiError};
 use crate::browser::{is_hidden, now};
 use crate::json::FromJson;
 use crate::model::found::Found;
@@ -86,47 +88,52 @@ pub type Answer<T> = RwSignal<Option<Result<T, ApiError>>>;
 
 /// Asks for a small answer.
 pub fn ask<T: FromJson + Send + Sync + 'static>(path: &str, answer: Answer<T>) {
-    let url = absolute(path);
-    wait(answer, async move |signal| api::json(&url, signal.as_ref()).await);
+    wait(path, move |bytes| answer_with(answer, bytes.and_then(|bytes| api::read_json(&bytes))));
 }
 
 /// Asks for rows of a fixed size.
 pub fn ask_rows<T: Row + Send + Sync + 'static>(path: &str, answer: Answer<Vec<T>>) {
-    let url = absolute(path);
-    wait(answer, async move |signal| api::rows(&url, signal.as_ref()).await);
+    wait(path, move |bytes| answer_with(answer, bytes.and_then(|bytes| api::read_rows(&bytes))));
 }
 
-/// Asks for a transaction by its id.
+/// Asks for a transaction by its id, and believes an answer only if it is about this one.
 pub fn ask_found(txid: Txid, answer: Answer<Found>) {
-    let url = absolute(&tx_path(txid));
-    wait(answer, async move |signal| api::found(&url, txid, signal.as_ref()).await);
+    let read = move |bytes: Vec<u8>| Found::read(&bytes, txid).map_err(api::unreadable);
+    wait(&tx_path(txid), move |bytes| answer_with(answer, bytes.and_then(read)));
 }
 
 /// Asks what became of an output.
 pub fn ask_fate(outpoint: OutPoint, answer: Answer<Fate>) {
-    let url = absolute(&outpoint_path(outpoint));
-    wait(answer, async move |signal| api::fate(&url, signal.as_ref()).await);
+    let read = |bytes: Vec<u8>| Fate::read(&mut Reader::new(&bytes)).map_err(api::unreadable);
+    wait(&outpoint_path(outpoint), move |bytes| answer_with(answer, bytes.and_then(read)));
 }
 
 /// Asks for the statistics that the server has of a block, as one packed row.
 pub fn ask_stats(block: BlockHash, answer: Answer<Vec<u8>>) {
-    let url = absolute(&stats_path(BlockId::Hash(block)));
-    wait(answer, async move |signal| api::stats_row(&url, signal.as_ref()).await);
+    wait_for(&stats_path(BlockId::Hash(block)), ROW_TYPE, Box::new(move |bytes| answer_with(answer, bytes)));
 }
 
+/// Tells an answer; the component that waited for it may be gone.
+fn answer_with<T: Send + Sync + 'static>(answer: Answer<T>, result: Result<T, ApiError>) {
+    let _ = answer.try_set(Some(result));
+}
+
+fn wait(path: &str, tell: impl FnOnce(Result<Vec<u8>, ApiError>) + 'static) {
+    wait_for(path, ANY_TYPE, Box::new(tell));
+}
+
+/// What is told when bytes are there, or why not. Boxed, so that waiting is there once.
+type Tell = Box<dyn FnOnce(Result<Vec<u8>, ApiError>)>;
+
 /// Waits for an answer as long as the component stands that asks; an effect that asks again drops its last question.
-fn wait<T: Send + Sync + 'static>(
-    answer: Answer<T>,
-    question: impl AsyncFnOnce(Option<web_sys::AbortSignal>) -> Result<T, ApiError> + 'static,
-) {
+fn wait_for(path: &str, accept: &'static str, tell: Tell) {
     let abort = Abort::new();
-    let signal = abort.signal();
+    let (url, signal) = (absolute(path), abort.signal());
     let _ = StoredValue::new_local(abort);
     leptos::task::spawn_local(async move {
-        let result = question(signal.clone()).await;
+        let result = api::get_as(&url, accept, signal.as_ref()).await;
         if !signal.is_some_and(|signal| signal.aborted()) {
-            // The component may be gone.
-            let _ = answer.try_set(Some(result));
+            tell(result);
         }
     });
 }

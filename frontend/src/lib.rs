@@ -10,6 +10,7 @@ pub mod components;
 pub mod fetched;
 pub mod format;
 pub mod json;
+pub mod live;
 pub mod model;
 pub mod navigation;
 #[cfg(target_arch = "wasm32")]

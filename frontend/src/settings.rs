@@ -5,6 +5,7 @@ use leptos::prelude::*;
 
 use crate::browser::{load, save};
 use crate::format::{btc, group};
+use crate::live::effect;
 
 /// How amounts are written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -93,8 +94,8 @@ impl Settings {
         let kept = load("theme").unwrap_or_default();
         let theme = Theme::ALL.into_iter().find(|theme| theme.word() == kept).unwrap_or_default();
         let settings = Self { unit: RwSignal::new(unit), theme: RwSignal::new(theme) };
-        Effect::new(move || save("unit", settings.unit.get().name()));
-        Effect::new(move || {
+        effect(move || save("unit", settings.unit.get().name()));
+        effect(move || {
             let theme = settings.theme.get();
             save("theme", theme.word());
             if let Some(root) = document().document_element() {

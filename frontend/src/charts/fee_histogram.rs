@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use super::geometry::{Bar, Bucket, bars, labels};
 use crate::browser::on_window;
 use crate::format::{count, milli_short, weight};
+use crate::live::effect;
 use crate::number::{pixels, share};
 
 const HEIGHT: u32 = 150;
@@ -34,7 +35,7 @@ pub fn FeeHistogram(
             }
         }
     };
-    Effect::new(move || {
+    effect(move || {
         frame.track();
         measure();
     });

@@ -82,7 +82,8 @@ impl Steps {
 fn nice_top(most: u64) -> u64 {
     let power = wide(most.max(4).to_string().len());
     let unit = (1..power).fold(1_u64, |unit, _| unit.saturating_mul(10));
-    let tops = [4, 8, 10, 12, 16, 20, 32, 40, 60, 80, 100].map(|top| unit.saturating_mul(top) / if unit >= 10 { 10 } else { 1 });
+    let tops = [4, 8, 10, 12, 16, 20, 32, 40, 60, 80, 100]
+        .map(|top| unit.saturating_mul(top) / if unit >= 10 { 10 } else { 1 });
     tops.into_iter().find(|&top| top >= most).unwrap_or(most)
 }
 

@@ -9,6 +9,7 @@ use leptos::prelude::*;
 use super::fee_histogram::offset_x;
 use super::geometry::{Slice, slice_at, strip};
 use crate::browser::on_window;
+use crate::live::{effect, live};
 use crate::model::block::LoadedBlock;
 
 const HEIGHT: u32 = 26;
@@ -33,7 +34,7 @@ pub fn Strip(
         }
     };
     let first = measure.clone();
-    Effect::new(move || {
+    effect(move || {
         frame.track();
         first();
     });
@@ -56,7 +57,7 @@ pub fn Strip(
             aria-hidden="true"
         >
             <svg viewBox=view_box preserveAspectRatio="none">
-                {move || {
+                {live(move || {
                     slices
                         .get()
                         .into_iter()
@@ -67,7 +68,7 @@ pub fn Strip(
                             view! { <rect class=class x=slice.x y=0 width=slice.width height=HEIGHT /> }
                         })
                         .collect_view()
-                }}
+                })}
             </svg>
         </div>
         <p class="muted small">"The block in order, coloured by fee rate"</p>

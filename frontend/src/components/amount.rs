@@ -3,6 +3,7 @@
 use bitcoin::Amount as Sats;
 use leptos::prelude::*;
 
+use crate::live::live;
 use crate::settings::{Settings, Unit};
 
 /// An amount with its unit. Trailing decimals of whole bitcoin are dimmed, so that columns stay aligned and large
@@ -26,8 +27,8 @@ pub fn Amount(
     };
     view! {
         <span class="amount">
-            {move || parts().0}<span class="faint">{move || parts().1}</span>
-            {unit.then(|| view! { <span class="unit">{move || settings.unit.get().name()}</span> })}
+            {live(move || parts().0)}<span class="faint">{live(move || parts().1)}</span>
+            {unit.then(|| view! { <span class="unit">{live(move || settings.unit.get().name())}</span> })}
         </span>
     }
 }

@@ -11,12 +11,16 @@ use crate::browser::{minutes_east, on_window};
 use crate::charts::fee_histogram::offset_x;
 use crate::charts::steps::Steps;
 use crate::format::{date_time, short};
+use crate::live::{effect, live};
 use crate::settings::{Settings, Unit};
 
 const HEIGHT: u32 = 160;
 
 /// Room at the left for amounts.
 const LEFT: u32 = 64;
+
+/// Room at the right for the mark.
+const RIGHT: u32 = 6;
 
 /// The drawing.
 #[component]
@@ -31,19 +35,18 @@ pub fn BalanceChart(
     let width = RwSignal::new(600_u32);
     let measure = move || {
         let measured = frame.get_untracked().and_then(|frame| u32::try_from(frame.client_width()).ok()).unwrap_or(0);
-        if measured > LEFT && measured != width.get_untracked() {
+        if measured > LEFT + RIGHT && measured != width.get_untracked() {
             width.set(measured);
         }
     };
-    Effect::new(move || {
+    effect(move || {
         frame.track();
         measure();
     });
     on_window("resize", move |_| measure());
     let points = StoredValue::new(points);
-    let steps = Memo::new(move |_| {
-        points.with_value(|points| Steps::new(points, end, (width.get() - LEFT - 8, HEIGHT)))
-    });
+    let steps =
+        Memo::new(move |_| points.with_value(|points| Steps::new(points, end, (width.get() - LEFT - RIGHT, HEIGHT))));
     let pointed = RwSignal::new(None::<usize>);
     let point = move |event: leptos::ev::MouseEvent| {
         let Some(frame) = frame.get_untracked() else { return };
@@ -61,7 +64,7 @@ pub fn BalanceChart(
         let rule = |amount| {
             let y = steps.y(amount) + 8;
             view! {
-                <path class="grid" d=["M", &LEFT.to_string(), " ", &y.to_string(), "H", &width.get().to_string()].concat() />
+                <path class="grid" d=["M", &LEFT.to_string(), " ", &y.to_string(), "H", &(width.get() - RIGHT).to_string()].concat() />
                 <text class="amounts" x=LEFT - 8 y=y + 4>{brief(unit, amount)}</text>
             }
         };
@@ -72,7 +75,13 @@ pub fn BalanceChart(
         let times = steps.times(if width.get() < 500 { 2 } else { 4 });
         let last = times.len().saturating_sub(1);
         let date = |(at, time): (usize, u32)| {
-            let anchor = if at == 0 { "start" } else if at == last { "end" } else { "middle" };
+            let anchor = if at == 0 {
+                "start"
+            } else if at == last {
+                "end"
+            } else {
+                "middle"
+            };
             view! { <text x=LEFT + steps.x(time) y=HEIGHT + 30 text-anchor=anchor>{day_or_minute(time, steps.to - steps.from)}</text> }
         };
         times.into_iter().enumerate().map(date).collect_view()
@@ -94,16 +103,16 @@ pub fn BalanceChart(
     view! {
         <div class="balance" node_ref=frame data-test="balance-chart" on:mousemove=point on:mouseleave=move |_| pointed.set(None)>
             <svg viewBox=view_box role="img" aria-label=label>
-                {rules}
-                {dates}
+                {live(rules)}
+                {live(dates)}
                 <g transform=["translate(", &LEFT.to_string(), " 8)"].concat()>
                     <path class="area" d=area />
                     <path class="line" d=line />
                 </g>
-                {mark}
+                {live(mark)}
             </svg>
         </div>
-        <p class="muted small said">{said}</p>
+        <p class="muted small said">{live(said)}</p>
     }
 }
 
@@ -115,10 +124,10 @@ fn brief(unit: Unit, amount: Amount) -> String {
     }
 }
 
-/// Two days and more are told in days.
+/// A week and more is told in days.
 fn day_or_minute(time: u32, span: u32) -> String {
     let text = date_time(time, minutes_east(time));
-    let kept = if span < 2 * 86_400 { 16 } else { 10 };
+    let kept = if span < 7 * 86_400 { 16 } else { 10 };
     text.get(..kept).unwrap_or(&text).to_owned()
 }
 

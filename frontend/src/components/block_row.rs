@@ -8,6 +8,7 @@ use super::fact::Meter;
 use super::time::Ago;
 use crate::charts::fee_band::{FeeAxis, FeeBand};
 use crate::format::{bytes, group, milli_short, percent, weight};
+use crate::live::live;
 use crate::model::brief::{Brief, Rates};
 use crate::number::share;
 use crate::settings::Settings;
@@ -24,7 +25,7 @@ pub fn BlockHeads() -> impl IntoView {
             <span class="txs">"txs"</span>
             <span class="median">"sat/vB"</span>
             <FeeAxis />
-            <span class="fees">"fees, " {move || settings.unit.get().name()}</span>
+            <span class="fees">"fees, " {live(move || settings.unit.get().name())}</span>
             <span class="bytes">"size"</span>
             <span class="fill">"weight"</span>
         </div>
@@ -53,7 +54,7 @@ pub fn BlockRow(
             <span class="when"><Ago time=facts.time /></span>
             <span class="txs">{group(facts.tx_count)} <span class="muted narrow-only">{txs}</span></span>
             <span class="bytes">{bytes(facts.size.into())}</span>
-            {move || brief.get().map(|brief| view! { <Statistics brief /> })}
+            {live(move || brief.get().map(|brief| view! { <Statistics brief /> }))}
         </a>
     }
 }

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
 use crate::format::ends;
+use crate::live::live;
 
 /// A button that copies a text.
 #[component]
@@ -31,7 +32,7 @@ pub fn Copy(
     view! {
         <button class="copy" class:copied=copied type="button" title=["Copy ", what].concat() on:click=copy>
             <Glyph icon />
-            <span class="unseen" role="status">{move || if copied.get() { "copied" } else { "" }}</span>
+            <span class="unseen" role="status">{live(move || if copied.get() { "copied" } else { "" })}</span>
             <span class="unseen">"Copy " {what}</span>
         </button>
     }

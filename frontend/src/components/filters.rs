@@ -5,6 +5,7 @@ use hindsight_shared::summary::Flags;
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
+use crate::live::{effect, live};
 use crate::model::bound::{Column, FROM, TO};
 use crate::model::query::{FLAGS, Query, kind_word};
 
@@ -30,7 +31,7 @@ pub fn Filters(
     };
     let text = RwSignal::new(String::new());
     // What is being typed stays as it is typed; the line is rewritten only where something else changed it.
-    Effect::new(move || {
+    effect(move || {
         let asked = query.get();
         if Query::parse(&text.get_untracked()) != asked {
             text.set(asked.to_string());
@@ -75,7 +76,7 @@ pub fn Filters(
             <button type="button" class="chip" class:on=on class:off=off data-test="flag" data-flag=word
                 title=flag_meaning(flag)
                 on:click=move |_| edit(&|query| query.turn_flag(flag))>
-                {move || if off() { "not " } else { "" }}{word}
+                {live(move || if off() { "not " } else { "" })}{word}
             </button>
         }
     });
@@ -102,7 +103,7 @@ pub fn Filters(
                     {Column::BOUNDED.into_iter().skip(1).map(|column| view! { <RangeField column query change /> }).collect_view()}
                 </div>
             </details>
-            {move || unknown().map(|text| view! { <p class="trouble" role="status" data-test="not-understood">{text}</p> })}
+            {live(move || unknown().map(|text| view! { <p class="trouble" role="status" data-test="not-understood">{text}</p> }))}
         </div>
     }
 }

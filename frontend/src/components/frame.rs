@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use super::search_box::{SEARCH_ID, Search, SearchBox};
 use super::switches::{ThemeSwitch, UnitSwitch};
 use crate::chain::Chain;
+use crate::live::live;
 use crate::route::HOME;
 
 /// The head of every page.
@@ -30,7 +31,7 @@ pub fn Head(
                 <span class="network" data-test="network">
                     {network}
                 </span>
-                {move || chains.get().map(|chains| view! { <ChainSwitch chains /> })}
+                {live(move || chains.get().map(|chains| view! { <ChainSwitch chains /> }))}
                 <SearchBox search id=SEARCH_ID what="Block, transaction, address, date" key="s" />
                 <div class="switches">
                     <UnitSwitch />
@@ -38,7 +39,7 @@ pub fn Head(
                 </div>
             </div>
         </header>
-        {move || {
+        {live(move || {
             chain
                 .trouble
                 .get()
@@ -49,7 +50,7 @@ pub fn Head(
                         </p>
                     }
                 })
-        }}
+        })}
     }
 }
 

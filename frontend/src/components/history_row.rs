@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use super::amount::Amount;
 use super::time::Ago;
 use crate::format::{ends, group};
+use crate::live::live;
 
 /// A transaction of the history.
 #[component]
@@ -21,20 +22,25 @@ pub fn HistoryRow(
     chosen: Signal<bool>,
 ) -> impl IntoView {
     let txid = row.txid.to_string();
-    let moved = |class: &'static str, sign: &'static str, name: &'static str, value: Sats| {
-        let shown = (value > Sats::ZERO).then(|| view! { <span class="narrow-only muted">{name}</span> {sign} <Amount value unit=false /> });
+    // An output of nothing is paid as well.
+    let (paid, spent) = (row.received > Sats::ZERO || row.spent == Sats::ZERO, row.spent > Sats::ZERO);
+    let moved = |class: &'static str, sign: &'static str, name: &'static str, value: Sats, shown: bool| {
+        let shown =
+            shown.then(|| view! { <span class="narrow-only muted">{name}</span> {sign} <Amount value unit=false /> });
         view! { <span class=class data-value=value.to_sat().to_string()>{shown}</span> }
     };
-    let left = move || balance.get().map(|value| view! { <span class="narrow-only muted">"left "</span> <Amount value unit=false /> });
+    let left = move || {
+        balance.get().map(|value| view! { <span class="narrow-only muted">"left "</span> <Amount value unit=false /> })
+    };
     let left_value = move || balance.get().map_or_else(String::new, |value| value.to_sat().to_string());
     view! {
         <a class="history-row" class:chosen=chosen href=href title=txid.clone() data-test="history-row" data-txid=txid.clone()>
             <span class="when"><Ago time=row.time /></span>
             <span class="height">{group(row.height)}</span>
             <code class="txid">{ends(&txid, 10, 8)}</code>
-            {moved("in", "+", "in ", row.received)}
-            {moved("out", "\u{2212}", "out ", row.spent)}
-            <span class="left" data-value=left_value>{left}</span>
+            {moved("in", "+", "in ", row.received, paid)}
+            {moved("out", "\u{2212}", "out ", row.spent, spent)}
+            <span class="left" data-value=left_value>{live(left)}</span>
         </a>
     }
 }

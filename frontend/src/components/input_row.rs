@@ -11,6 +11,7 @@ use super::output_row::{Measured, Opened, RowHead, who};
 use super::script::{Bytes, Piece, ScriptView, WitnessItem};
 use super::virtual_list::ListPlace;
 use crate::format::{count, ends, group};
+use crate::live::{effect, live};
 use crate::model::explain::{coin_age, sequence};
 use crate::model::tx::Input;
 use crate::model::witness::Spend;
@@ -50,7 +51,7 @@ pub fn InputRow(
 ) -> impl IntoView {
     let at = context.at;
     let is_open = Memo::new(move |_| open.with(|open| open.has(at)));
-    Effect::new(move || {
+    effect(move || {
         if !is_open.get() {
             place.stretch(at, 0);
         }
@@ -71,10 +72,10 @@ pub fn InputRow(
             <span class="io-index">{group(at)}</span>
             <RowHead at name=title owner value open />
             <div class="io-line">{kind}{spend}{line}</div>
-            {move || is_open.get().then(|| {
+            {live(move || is_open.get().then(|| {
                 let (input, context) = rest.clone();
                 view! { <Measured at place><Details input context /></Measured> }
-            })}
+            }))}
         </div>
     }
 }
@@ -96,8 +97,7 @@ fn second_line(input: &Input, context: &InputContext) -> AnyView {
         return view! { <span class="quote">{text(input.script_sig.as_bytes())}</span> }.into_any();
     }
     let outpoint = [&ends(&input.txid.to_string(), 8, 6), ":", &input.vout.to_string()].concat();
-    let outpoint =
-        view! { <a href=context.source title="The output that it spends" data-test="source"><code>{outpoint}</code></a> };
+    let outpoint = view! { <a href=context.source title="The output that it spends" data-test="source"><code>{outpoint}</code></a> };
     let age = input.created.map(|created| {
         let age = match context.height.map(|height| height.saturating_sub(created.height.0)) {
             Some(0) => "from this block, ".to_owned(),

@@ -2,6 +2,8 @@
 
 use leptos::prelude::*;
 
+use crate::live::effect;
+
 const KEYS: [(&str, &str); 14] = [
     ("s", "search for a block, transaction, address, key or script"),
     ("g", "in the list of blocks: go to a height or date"),
@@ -38,7 +40,7 @@ pub fn Keys(
         .into_iter()
         .collect_view()
     };
-    Effect::new(move || {
+    effect(move || {
         if open.get() {
             // The sheet stands from the next frame on.
             request_animation_frame(|| crate::browser::focus("keys"));

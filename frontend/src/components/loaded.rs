@@ -8,6 +8,7 @@ use super::notice::{Notice, Tone};
 use crate::api::ApiError;
 use crate::blocks::Load;
 use crate::format::bytes;
+use crate::live::live;
 use crate::model::block::LoadedBlock;
 use crate::number::share;
 
@@ -124,7 +125,7 @@ pub fn Failure(
     view! {
         <Notice tone=Tone::Error title name="error">
             <p>{sentence}</p>
-            {move || more.get().filter(|_| missing).map(|text| view! { <p>{text}</p> })}
+            {live(move || more.get().filter(|_| missing).map(|text| view! { <p>{text}</p> }))}
             <p>{advice}</p>
             <p>
                 <button type="button" class="button" on:click=move |_| retry.run(())>

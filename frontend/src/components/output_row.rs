@@ -17,6 +17,7 @@ use super::icon::{Glyph, Icon};
 use super::script::{Piece, ScriptView, return_text};
 use super::virtual_list::ListPlace;
 use crate::format::{ends, group};
+use crate::live::{effect, live};
 use crate::model::tx::Output;
 
 /// Which rows of a list are open.
@@ -138,7 +139,7 @@ pub fn OutputRow(
     open: RwSignal<Opened>,
 ) -> impl IntoView {
     let is_open = Memo::new(move |_| open.with(|open| open.has(at)));
-    Effect::new(move || {
+    effect(move || {
         if !is_open.get() {
             place.stretch(at, 0);
         }
@@ -156,12 +157,12 @@ pub fn OutputRow(
             <div class="io-line">
                 <span class=kind_class(kind)>{kind.name()}</span>
                 {quote}
-                {move || fate.get().or_else(|| unspendable.clone()).map(fate_view)}
+                {live(move || fate.get().or_else(|| unspendable.clone()).map(fate_view))}
             </div>
-            {move || is_open.get().then(|| {
+            {live(move || is_open.get().then(|| {
                 let output = output.clone();
                 view! { <Measured at place><Details output network /></Measured> }
-            })}
+            }))}
         </div>
     }
 }
@@ -190,7 +191,7 @@ pub fn Measured(
 ) -> impl IntoView {
     let frame = NodeRef::<Div>::new();
     let observer = StoredValue::new_local(None::<Observer>);
-    Effect::new(move || {
+    effect(move || {
         if let Some(element) = frame.get() {
             let measured = element.clone();
             let tell = move || place.stretch(at, u32::try_from(measured.offset_height()).unwrap_or(0));

@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use super::copy::Copy;
 use crate::format::{bytes, hex};
+use crate::live::live;
 use crate::model::witness::Role;
 use crate::number::wide;
 
@@ -38,7 +39,7 @@ pub fn Piece(
         <div class="piece">
             <h4>{name} {copy.then(|| view! { <Copy text what="it" /> })}</h4>
             <pre>{body}</pre>
-            {move || {
+            {live(move || {
                 (is_cut && !all.get())
                     .then(|| {
                         view! {
@@ -47,7 +48,7 @@ pub fn Piece(
                             </button>
                         }
                     })
-            }}
+            })}
         </div>
     }
 }

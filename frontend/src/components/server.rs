@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use super::fact::{Fact, Meter};
 use super::notice::{Notice, Tone};
 use crate::format::{count, group, span};
+use crate::live::live;
 use crate::number::share;
 
 /// The panel beside the list of blocks. What changes is written anew, the rest stays as the reader left it.
@@ -39,30 +40,30 @@ pub fn Server(
             <h2 id="server-title">"This server"</h2>
             <dl class="facts">
                 <Fact name="Tip" value=view! { <a href=tip data-test="tip">{height}</a> }.into_any() />
-                <Fact name="Blocks found" title="Stale ones included" value=view! { {move || group(progress.get().blocks)} }.into_any() />
+                <Fact name="Blocks found" title="Stale ones included" value=view! { {live(move || group(progress.get().blocks))} }.into_any() />
                 <Fact name="Source" wide=true value=view! { {source} }.into_any() />
-                <Fact name="Block files" wide=true value=view! { {move || reading(progress.get())} }.into_any() />
-                <Fact name="Statistics" wide=true value=view! { {move || counted(progress.get(), &ranges.get())} }.into_any() />
-                {move || levels.get().into_iter().map(level_fact).collect_view()}
+                <Fact name="Block files" wide=true value=view! { {live(move || reading(progress.get()))} }.into_any() />
+                <Fact name="Statistics" wide=true value=view! { {live(move || counted(progress.get(), &ranges.get()))} }.into_any() />
+                {live(move || levels.get().into_iter().map(level_fact).collect_view())}
             </dl>
-            {move || (ranges.with(Vec::len) > 1).then(|| view! {
+            {live(move || (ranges.with(Vec::len) > 1).then(|| view! {
                 <h3>"Heights on disk"</h3>
                 <ul class="ranges-list" data-test="ranges">
                     {ranges.get().into_iter().map(|range| view! { <li>{range_text(range)}</li> }).collect_view()}
                 </ul>
-            })}
-            {move || tie.get().map(|href| view! {
+            }))}
+            {live(move || tie.get().map(|href| view! {
                 <p class="muted">
                     "Two blocks at the tip have the same work; files cannot tell which one the node prefers. "
                     <a href=href>"The other one"</a>
                 </p>
-            })}
-            {move || (!unknown.with(Vec::is_empty)).then(|| view! {
+            }))}
+            {live(move || (!unknown.with(Vec::is_empty)).then(|| view! {
                 <details data-test="unknown">
                     <summary>"What files cannot tell"</summary>
                     <ul>{unknown.get().into_iter().map(|text| view! { <li>{text}</li> }).collect_view()}</ul>
                 </details>
-            })}
+            }))}
         </section>
     }
 }

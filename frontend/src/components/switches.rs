@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
+use crate::live::live;
 use crate::settings::{Settings, Theme};
 
 /// Switches between bitcoin and satoshis.
@@ -18,7 +19,7 @@ pub fn UnitSwitch() -> impl IntoView {
             on:click=move |_| unit.update(|unit| *unit = unit.other())
         >
             <span class="unseen">"Amounts in "</span>
-            {move || unit.get().name()}
+            {live(move || unit.get().name())}
         </button>
     }
 }

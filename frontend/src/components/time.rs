@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use crate::browser::minutes_east;
 use crate::chain::Chain;
 use crate::format::{ago, date_time, zone};
+use crate::live::live;
 
 /// How long ago, moving on with the clock; the exact time stands in the tooltip.
 #[component]
@@ -14,7 +15,7 @@ pub fn Ago(
 ) -> impl IntoView {
     let clock = expect_context::<Chain>().clock;
     let exact = date_time(time, 0) + " UTC";
-    view! { <time title=exact>{move || ago(time, clock.get())}</time> }
+    view! { <time title=exact>{live(move || ago(time, clock.get()))}</time> }
 }
 
 /// The reader's local time, the same in UTC, and how long ago.

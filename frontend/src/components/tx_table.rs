@@ -10,6 +10,7 @@ use super::tx_row::{Row, occurring, row_at};
 use super::virtual_list::{DrawRow, ListPlace, VirtualList};
 use crate::browser::{focus, focus_quietly, is_taken, media, on_key};
 use crate::format::{bytes, count, group};
+use crate::live::{effect, live};
 use crate::model::block::LoadedBlock;
 use crate::model::bound::Column;
 use crate::model::query::Query;
@@ -47,7 +48,7 @@ pub fn TxTable(
     let order = Memo::new(move |_| Arc::new(query.with(|query| select(&selecting.rows, query))));
     let place = ListPlace::new(ROW.0);
     let narrow = media(NARROW);
-    Effect::new(move || {
+    effect(move || {
         let row = if narrow.get() { ROW.1 } else { ROW.0 };
         place.heights.update(|heights| heights.row = row);
     });
@@ -57,7 +58,7 @@ pub fn TxTable(
             place.reveal(position, COVERED);
         }
     };
-    Effect::new(move || {
+    effect(move || {
         if let Some(at) = chosen.get() {
             reveal(at);
         }
@@ -93,9 +94,9 @@ pub fn TxTable(
             >
                 <Heads query change />
                 <VirtualList items=Signal::derive(move || order.get()) place row />
-                {move || order.with(|order| order.is_empty()).then(|| view! {
+                {live(move || order.with(|order| order.is_empty()).then(|| view! {
                     <p class="empty" data-test="empty">"No transaction of this block is like that. " <kbd>"Esc"</kbd> " clears the filter."</p>
-                })}
+                }))}
             </div>
         </section>
     }
@@ -185,7 +186,7 @@ fn Heads(query: Memo<Query>, change: Callback<String>) -> impl IntoView {
             <span class=class role="columnheader" aria-sort=state>
                 <button type="button" on:click=turn data-test="sort" data-column=column.word()>
                     {name}
-                    {amount.then(|| view! { <span class="unit">{move || unit.get().name()}</span> })}
+                    {amount.then(|| view! { <span class="unit">{live(move || unit.get().name())}</span> })}
                 </button>
             </span>
         }

@@ -7,6 +7,7 @@ use leptos::html::Div;
 use leptos::prelude::*;
 
 use crate::browser::{on_toggle, on_window, window_height};
+use crate::live::effect;
 use crate::model::scroll::{Heights, scroll_to, visible_range};
 use crate::navigation::scroll_by;
 use crate::number::pixels;
@@ -91,7 +92,7 @@ pub fn VirtualList(
             range.set(seen);
         }
     };
-    Effect::new(move || {
+    effect(move || {
         items.track();
         place.heights.track();
         place.frame.track();

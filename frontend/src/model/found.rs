@@ -93,7 +93,11 @@ impl Found {
             time: None,
             count: None,
         };
-        Ok(Self { tx: Tx::new(index(payload.index), row, &view, prevouts), home, after: Afterlife { tip, places, fates } })
+        Ok(Self {
+            tx: Tx::new(index(payload.index), row, &view, prevouts),
+            home,
+            after: Afterlife { tip, places, fates },
+        })
     }
 }
 

@@ -122,7 +122,10 @@ mod tests {
         assert_eq!(balances(1), [None; 3], "sums that leave something out tell no balance");
         assert_eq!(history.end(), Some((Height(3), 1)));
         assert_eq!(history.balance(0, &Totals { height: Height(8), ..totals(0) }), None, "sums from before the row");
-        assert_eq!(history.balance(2, &Totals { received: Amount::from_sat(100), ..totals(0) }), Some(Amount::from_sat(40)));
+        assert_eq!(
+            history.balance(2, &Totals { received: Amount::from_sat(100), ..totals(0) }),
+            Some(Amount::from_sat(40))
+        );
     }
 
     #[test]

@@ -19,8 +19,12 @@ use crate::components::notice::{Notice, Tone};
 use crate::components::qr::{Qr, qr_text};
 use crate::components::script::ScriptView;
 use crate::format::{count, ends, group};
+use crate::live::{effect, live};
 use crate::navigation::Navigator;
 use crate::route::encode_path;
+
+/// Characters of a name that is shown whole.
+const LONGEST: usize = 140;
 
 /// The page.
 #[component]
@@ -38,7 +42,7 @@ pub fn AddressPage(
     let coins_open = RwSignal::new(false);
     let asked = path.clone();
     // Once at the start, and again whenever the chain or the index has moved.
-    Effect::new(move || {
+    effect(move || {
         let _ = tip.with(|tip| tip.as_ref().map(|tip| tip.hash));
         indexed.track();
         ledger.top();
@@ -46,13 +50,13 @@ pub fn AddressPage(
         ask_rows(&balance_path(&asked), balance);
     });
     let asked = path.clone();
-    Effect::new(move || {
+    effect(move || {
         let _ = tip.with(|tip| tip.as_ref().map(|tip| tip.hash));
         if coins_open.get() {
             ask_rows(&unspent_path(&asked), coins);
         }
     });
-    Effect::new(move || {
+    effect(move || {
         if ledger.history.with(|history| !history.rows().is_empty()) {
             navigator.arrived();
         }
@@ -79,24 +83,24 @@ pub fn AddressPage(
             <section class="card list" aria-label="History and coins">
                 <nav class="tabs" role="tablist">
                     <button type="button" role="tab" aria-selected=move || (!coins_open.get()).to_string() on:click=choose(false)>
-                        "History" {move || sums.get().map(|sums| view! { <span class="muted">{group(sums.transactions)}</span> })}
+                        "History" {live(move || sums.get().map(|sums| view! { <span class="muted">{group(sums.transactions)}</span> }))}
                     </button>
                     <button type="button" role="tab" aria-selected=move || coins_open.get().to_string() on:click=choose(true) data-test="coins-tab">
-                        "Unspent coins" {move || sums.get().map(|sums| view! { <span class="muted">{group(sums.outputs.saturating_sub(sums.spent_outputs))}</span> })}
+                        "Unspent coins" {live(move || sums.get().map(|sums| view! { <span class="muted">{group(sums.outputs.saturating_sub(sums.spent_outputs))}</span> }))}
                     </button>
                 </nav>
                 <div hidden=coins_open><HistoryList ledger sums file=file.clone() /></div>
-                {move || coins_open.get().then(|| view! { <CoinList coins /> })}
+                {live(move || coins_open.get().then(|| view! { <CoinList coins /> }))}
             </section>
         }
     };
     view! {
         <article class="address" data-test="address">
             <AddressHead name sums totals />
-            {move || match trouble.get() {
+            {live(move || match trouble.get() {
                 Some(error) => view! { <Failure error retry=again wanted=Wanted::Address /> }.into_any(),
-                None => view! { {drawn.clone()} {lists.clone()} }.into_any(),
-            }}
+                None => view! { {live(drawn.clone())} {lists.clone()()} }.into_any(),
+            })}
         </article>
     }
 }
@@ -122,7 +126,8 @@ fn AddressHead(name: String, sums: Memo<Option<Totals>>, totals: Answer<Vec<Tota
         };
         let found = hits.with(|hits| hits.as_ref()?.as_ref().ok()?.iter().find_map(of_hit));
         let is_meant = |address: &String| known.with_value(|name| address.eq_ignore_ascii_case(name));
-        let script = hex.clone().or(found.filter(|script| address(script, network).is_some_and(|text| is_meant(&text))))?;
+        let script =
+            hex.clone().or(found.filter(|script| address(script, network).is_some_and(|text| is_meant(&text))))?;
         Some((address(&script, network), script))
     });
     let title = move || match script.get() {
@@ -130,13 +135,22 @@ fn AddressHead(name: String, sums: Memo<Option<Totals>>, totals: Answer<Vec<Tota
         _ => "Address",
     };
     let shown = move || script.get().and_then(|(address, _)| address).unwrap_or_else(|| known.get_value());
+    // Ten thousand digits are no title; all of them stand below, as a script.
+    let shown = move || {
+        let name = shown();
+        if name.len() > LONGEST {
+            return view! { <code class="muted">{ends(&name, 64, 16)}</code> }.into_any();
+        }
+        view! { <Hash text=name what="address" /> }.into_any()
+    };
     let badge = move || {
         script.get().map(|(_, script)| {
             let kind = ScriptKind::of(&script);
             view! { <span class=kind_class(kind) data-test="kind">{kind.name()}</span> }
         })
     };
-    let code = move || script.get()?.0.map(|address| view! { <Qr text=qr_text(&address) name="The address as a QR code" /> });
+    let code =
+        move || script.get()?.0.map(|address| view! { <Qr text=qr_text(&address) name="The address as a QR code" /> });
     let details = move || {
         script.get().map(|(_, script)| {
             let name = ["scriptPubKey: ", ScriptKind::of(&script).core_name()].concat();
@@ -175,26 +189,25 @@ fn AddressHead(name: String, sums: Memo<Option<Totals>>, totals: Answer<Vec<Tota
                 <Fact name="Spent" value=amount("spent", sums.spent) />
                 <Fact name="Transactions" value=view! { <span data-test="transactions">{group(sums.transactions)}</span> }.into_any() />
                 <Fact name="Outputs" value=view! { {group(sums.outputs)} " " <span class="muted">{group(unspent)} " unspent"</span> }.into_any() />
-                <Fact name="Up to block" value=view! { {group(sums.height)} }.into_any() />
             }
         })
     };
     view! {
         <header class="title">
             <div class="row">
-                <h1>{title}</h1>
-                <span class="badges">{badge}</span>
+                <h1>{live(title)}</h1>
+                <span class="badges">{live(badge)}</span>
             </div>
-            {move || view! { <Hash text=shown() what="address" /> }}
+            {live(shown)}
         </header>
-        {missing}
+        {live(missing)}
         <section class="card address-head" aria-label="Summary">
             <div>
-                {move || waiting().map(|text| view! { <p class="muted" role="status">{text}</p> })}
-                <dl class="facts" data-test="facts">{facts}</dl>
-                {details}
+                {live(move || waiting().map(|text| view! { <p class="muted" role="status">{text}</p> }))}
+                <dl class="facts" data-test="facts">{live(facts)}</dl>
+                {live(details)}
             </div>
-            {code}
+            {live(code)}
         </section>
     }
 }

@@ -13,6 +13,7 @@ use crate::chain::Answer;
 use crate::components::history_row::{CoinRow, HistoryRow};
 use crate::components::tx_table::NARROW;
 use crate::components::virtual_list::{DrawRow, ListPlace, VirtualList};
+use crate::live::{effect, live};
 use crate::model::history::csv;
 use crate::navigation::Navigator;
 use crate::number::{index, narrow};
@@ -24,7 +25,7 @@ const ROW: (u32, u32) = (40, 68);
 
 fn place_for(rows: (u32, u32)) -> ListPlace {
     let (place, narrow) = (ListPlace::new(rows.0), media(NARROW));
-    Effect::new(move || {
+    effect(move || {
         let row = if narrow.get() { rows.1 } else { rows.0 };
         place.heights.update(|heights| heights.row = row);
     });
@@ -49,7 +50,7 @@ pub fn HistoryList(
         }
     };
     on_window("scroll", move |_| look());
-    Effect::new(move || {
+    effect(move || {
         ledger.items.track();
         request_animation_frame(look);
     });
@@ -103,11 +104,11 @@ pub fn HistoryList(
             <span class="left">"left, " {unit}</span>
         </div>
         <VirtualList items=ledger.items place row />
-        {trouble}
+        {live(trouble)}
         <p class="muted end">
-            <span role="status">{end}</span>
+            <span role="status">{live(end)}</span>
             <button type="button" class="plain" data-test="csv" disabled=exporting on:click=export title="The whole history, made in this browser">
-                {move || if exporting.get() { "Fetching all of it\u{2026}" } else { "Save as CSV" }}
+                {live(move || if exporting.get() { "Fetching all of it\u{2026}" } else { "Save as CSV" })}
             </button>
         </p>
     }
@@ -146,9 +147,9 @@ pub fn CoinList(
             <span class="height">"block"</span>
             <span class="txid">"output"</span>
             <span class="when"></span>
-            <span class="left">"value, " {move || settings.unit.get().name()}</span>
+            <span class="left">"value, " {live(move || settings.unit.get().name())}</span>
         </div>
         <VirtualList items place row />
-        <p class="muted end" role="status">{end}</p>
+        <p class="muted end" role="status">{live(end)}</p>
     }
 }

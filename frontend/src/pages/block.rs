@@ -20,6 +20,7 @@ use crate::components::notice::{Notice, Tone};
 use crate::components::stats::Stats;
 use crate::components::tx_table::TxTable;
 use crate::format::{group, milli_short};
+use crate::live::effect;
 use crate::model::block::{LoadedBlock, absence_notice};
 use crate::model::bound::{Column, Side};
 use crate::model::query::Query;
@@ -44,13 +45,13 @@ pub fn BlockPage(
     let facts: Answer<BlockFacts> = RwSignal::new(None);
     let tip = chain.tip();
     // A new tip may mean one confirmation more, a next block, or a reorg that made this block stale.
-    Effect::new(move || {
+    effect(move || {
         let _ = tip.with(|tip| tip.as_ref().map(|tip| tip.hash));
         ask(&block_path(id), facts);
     });
     let load = blocks.open(id);
     let loaded = load.clone();
-    Effect::new(move || reload_if_moved(blocks, id, &loaded, facts));
+    effect(move || reload_if_moved(blocks, id, &loaded, facts));
     let retry = Callback::new(move |()| blocks.reload(id));
     let more = Signal::derive(move || {
         let height = tip.with(|tip| tip.as_ref()?.height).filter(|_| matches!(id, BlockId::Height(_)))?;
@@ -116,7 +117,7 @@ fn BlockView(block: Arc<LoadedBlock>, id: BlockId, facts: Answer<BlockFacts>, ag
         chosen.set(Some(narrow(at)));
     });
     keys_between_blocks(&block, facts);
-    Effect::new(move || navigator.arrived());
+    effect(move || navigator.arrived());
     let checks = block.checks(asked);
     let stats = block.stats.clone().map(|summary| {
         let server = RwSignal::new(None);

@@ -13,6 +13,7 @@ use crate::components::server::{Notices, Server};
 use crate::components::tx_table::NARROW;
 use crate::components::virtual_list::{DrawRow, ListPlace, VirtualList};
 use crate::fetched::{Entry, Fetched};
+use crate::live::{effect, live};
 use crate::navigation::Navigator;
 use crate::route::{HOME, Page};
 
@@ -30,14 +31,14 @@ pub fn HomePage() -> impl IntoView {
         (expect_context::<Chain>(), expect_context::<Fetched>(), expect_context::<Navigator>());
     let tip = chain.tip();
     let start = Memo::new(move |_| navigator.query.with(|query| query.parse::<ListStart>().ok()));
-    Effect::new(move || {
+    effect(move || {
         // Once at the start, and again whenever the tip has moved or the reader jumps.
         let _ = tip.get();
         fetched.open(start.get());
     });
     let computed =
         Memo::new(move |_| chain.status.with(|status| status.as_ref().map(|status| status.progress.statistics)));
-    Effect::new(move || {
+    effect(move || {
         let _ = computed.get();
         fetched.fill_gaps();
     });
@@ -54,7 +55,7 @@ pub fn HomePage() -> impl IntoView {
     });
     let place = ListPlace::new(ROW.0);
     let narrow = media(NARROW);
-    Effect::new(move || {
+    effect(move || {
         let row = if narrow.get() { ROW.1 } else { ROW.0 };
         place.heights.update(|heights| heights.row = row);
     });
@@ -64,7 +65,7 @@ pub fn HomePage() -> impl IntoView {
         }
     };
     on_window("scroll", move |_| look());
-    Effect::new(move || {
+    effect(move || {
         if fetched.order.with(|order| !order.is_empty()) {
             navigator.arrived();
             request_animation_frame(look);
@@ -94,10 +95,10 @@ pub fn HomePage() -> impl IntoView {
     let tie = Signal::derive(move || link(chain.status.with(|status| status.as_ref()?.tied_with)));
     view! {
         <h1 class="unseen">"Newest blocks"</h1>
-        {move || {
+        {live(move || {
             let (demo, warnings) = notices.get();
             view! { <Notices demo warnings /> }
-        }}
+        })}
         <div class="home">
             <section class="card blocks" aria-label="Blocks, newest first" data-test="blocks">
                 <div class="jump">
@@ -108,8 +109,8 @@ pub fn HomePage() -> impl IntoView {
                 </div>
                 <BlockHeads />
                 <VirtualList items=fetched.order place row />
-                {move || fetched.trouble.get().map(|error| view! { <Failure error retry /> })}
-                <p class="muted end" role="status">{move || end_text(fetched)}</p>
+                {live(move || fetched.trouble.get().map(|error| view! { <Failure error retry /> }))}
+                <p class="muted end" role="status">{live(move || end_text(fetched))}</p>
             </section>
             <aside>
                 <Show when=move || is_known.get()>

@@ -108,7 +108,7 @@ impl Ledger {
     /// One page; `None` where it failed or nobody waits for it any more.
     async fn page(self, before: Option<(Height, u32)>, count: u32) -> Option<Vec<Touched>> {
         let path = history_path(&self.name.get_value(), before, count);
-        let answer = api::rows(&absolute(&path), None).await;
+        let answer = api::get(&absolute(&path), None).await.and_then(|bytes| api::read_rows(&bytes));
         // The page may have been left.
         self.busy.try_set(false).is_none().then_some(())?;
         match answer {
@@ -129,7 +129,8 @@ impl Ledger {
 
     fn put(self, page: Vec<Touched>, asked: u32) {
         self.history.update(|history| history.extend(page, asked));
-        let (first, rows) = (self.first.get_value(), self.history.with_untracked(|history| narrow(history.rows().len())));
+        let (first, rows) =
+            (self.first.get_value(), self.history.with_untracked(|history| narrow(history.rows().len())));
         self.items.set(Arc::new((first..first + rows).collect()));
     }
 }

@@ -12,17 +12,12 @@ use crate::components::hits::{Hit, Hits};
 use crate::components::loaded::Waiting;
 use crate::components::notice::{Notice, Tone};
 use crate::format::{ends, group};
+use crate::live::live;
 use crate::navigation::{Navigator, absolute};
 use crate::route::{Page, Spot, TxId, encode_path};
 
 /// Opens what was typed, or says why it leads nowhere.
-pub fn open_search(
-    text: &str,
-    answer: Callback<Option<String>>,
-    navigator: Navigator,
-    blocks: Blocks,
-    chain: Chain,
-) {
+pub fn open_search(text: &str, answer: Callback<Option<String>>, navigator: Navigator, blocks: Blocks, chain: Chain) {
     let text = text.trim().to_owned();
     let page = match parse_search(&text) {
         Ok(Term::Block(BlockId::Hash(_))) => {
@@ -63,7 +58,10 @@ fn nothing(text: &str, chain: Chain) -> String {
     let short: String = text.chars().take(80).collect();
     let levels = [IndexLevel::Transactions, IndexLevel::Addresses].map(|level| chain.index(level).get_untracked());
     let why = match levels {
-        [None, None] => ". This server indexes neither transactions nor addresses: it knows blocks by height, hash and day.".to_owned(),
+        [None, None] => {
+            ". This server indexes neither transactions nor addresses: it knows blocks by height, hash and day."
+                .to_owned()
+        }
         [Some(progress), _] | [_, Some(progress)] if progress.blocks < progress.of => [
             " as far as is known yet: ",
             &group(progress.blocks),
@@ -120,7 +118,7 @@ pub fn SearchPage(
             <h1>"Which one?"</h1>
             <p class="muted query">{text}</p>
         </header>
-        {found}
+        {live(found)}
     }
 }
 

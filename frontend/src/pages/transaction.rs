@@ -13,6 +13,7 @@ use crate::chain::{Answer, Chain, ask, ask_found};
 use crate::components::loaded::{Failure, Loaded, Waiting, Wanted};
 use crate::components::notice::{Notice, Tone};
 use crate::format::{count, ends};
+use crate::live::effect;
 use crate::model::block::LoadedBlock;
 use crate::model::found::{Found, Home};
 use crate::model::tx::Tx;
@@ -78,7 +79,7 @@ pub fn FoundPage(
     let answer: Answer<Found> = RwSignal::new(None);
     let facts: Answer<BlockFacts> = RwSignal::new(None);
     let indexed = chain.index(IndexLevel::Transactions);
-    Effect::new(move || {
+    effect(move || {
         // What is not found while the index grows may be found later.
         indexed.track();
         if !answer.with_untracked(|answer| matches!(answer, Some(Ok(_)))) {
@@ -86,7 +87,7 @@ pub fn FoundPage(
         }
     });
     let block = Memo::new(move |_| answer.with(|answer| Some(answer.as_ref()?.as_ref().ok()?.home.block)));
-    Effect::new(move || block.get().into_iter().for_each(|block| ask(&block_path(BlockId::Hash(block)), facts)));
+    effect(move || block.get().into_iter().for_each(|block| ask(&block_path(BlockId::Hash(block)), facts)));
     let retry = Callback::new(move |()| ask_found(txid, answer));
     let is_ready = Memo::new(move |_| facts.with(Option::is_some));
     let trouble = Memo::new(move |_| answer.with(|answer| answer.as_ref()?.as_ref().err().cloned()));
@@ -94,17 +95,18 @@ pub fn FoundPage(
         (true, _) => {
             let found = answer.with_untracked(|answer| answer.as_ref()?.as_ref().ok().cloned());
             let facts = facts.with_untracked(|facts| facts.as_ref()?.as_ref().ok().cloned());
-            found.map(|Found { tx, home, after }| {
-                let home = home.with(facts.as_ref());
-                let beside = |at: Option<u32>| {
-                    let at = at.filter(|&at| home.count.is_some_and(|count| at < count))?;
-                    Some(Page::Transaction(BlockId::Hash(home.block), TxId::Index(at)))
-                };
-                let at = crate::number::narrow(tx.index);
-                let neighbours = (beside(at.checked_sub(1)), beside(at.checked_add(1)));
-                view! { <TransactionView home tx=Arc::new(tx) neighbours known=after spot /> }
-            })
-            .into_any()
+            found
+                .map(|Found { tx, home, after }| {
+                    let home = home.with(facts.as_ref());
+                    let beside = |at: Option<u32>| {
+                        let at = at.filter(|&at| home.count.is_some_and(|count| at < count))?;
+                        Some(Page::Transaction(BlockId::Hash(home.block), TxId::Index(at)))
+                    };
+                    let at = crate::number::narrow(tx.index);
+                    let neighbours = (beside(at.checked_sub(1)), beside(at.checked_add(1)));
+                    view! { <TransactionView home tx=Arc::new(tx) neighbours known=after spot /> }
+                })
+                .into_any()
         }
         (false, Some(error)) => view! { <Failure error retry wanted=Wanted::Transaction /> }.into_any(),
         (false, None) => view! { <Waiting /> }.into_any(),

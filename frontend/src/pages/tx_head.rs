@@ -13,6 +13,7 @@ use crate::components::icon::Icon;
 use crate::components::notice::Badge;
 use crate::components::time::Moment;
 use crate::format::{count, group, milli};
+use crate::live::live;
 use crate::model::explain::{lock_time, version};
 use crate::model::found::{Afterlife, Home};
 use crate::model::tx::Tx;
@@ -45,14 +46,17 @@ pub fn TxHead(
     let lock_meaning = lock_time(locked, tx.all_final());
     let spent = tx.spent().filter(|_| !row.flags.contains(Flags::COINBASE));
     let fees = fee_facts(&tx);
-    let time = home.time.map(|time| view! { <Fact name="Time of the block" value=view! { <Moment time /> }.into_any() /> });
+    let time =
+        home.time.map(|time| view! { <Fact name="Time of the block" value=view! { <Moment time /> }.into_any() /> });
     let block = home.block;
     let tip = expect_context::<Chain>().tip();
     let confirmed = move || {
         let place = after.with(|after| after.as_ref()?.places.iter().find(|place| place.block == block).copied())?;
         let tip = tip.with(|tip| tip.as_ref()?.height).or_else(|| after.with(|after| Some(after.as_ref()?.tip)))?;
         let confirmations = tip.0.checked_sub(place.height.0)?.checked_add(1)?;
-        Some(view! { <span data-test="confirmations"><Badge look="good">{count(confirmations.into(), "confirmation")}</Badge></span> })
+        Some(
+            view! { <span data-test="confirmations"><Badge look="good">{count(confirmations.into(), "confirmation")}</Badge></span> },
+        )
     };
     let elsewhere = move || {
         let mut places = after.with(|after| after.as_ref().map(|after| after.places.clone()).unwrap_or_default());
@@ -71,7 +75,7 @@ pub fn TxHead(
                     <Step href=next icon=Icon::Right name="Next transaction (→)" test="next" />
                 </nav>
                 <span class="badges">
-                    {confirmed}
+                    {live(confirmed)}
                     {badge(Flags::COINBASE, "coinbase", "Pays the miner")}
                     {badge(Flags::RBF, "signalled RBF", "Some input's sequence is below 0xfffffffe (BIP125)")}
                     {badge(Flags::SPENDS_IN_BLOCK, "chained", "Spends an output of a transaction of the same block")}
@@ -84,7 +88,7 @@ pub fn TxHead(
             <dl class="facts" data-test="facts">
                 <Fact name="Block" value=view! { <a href=block_href data-test="block-link" title="To the block (b)">{block_name}</a>
                     " · " <span class="muted">{position}</span> }.into_any() />
-                {elsewhere}
+                {live(elsewhere)}
                 {time}
                 {fees}
                 {spent.map(|value| view! { <Fact name="Inputs" value=view! { <Amount value /> }.into_any() /> })}

@@ -21,6 +21,7 @@ use crate::components::output_row::{Fated, Opened, OutputRow};
 use crate::components::tx_table::NARROW;
 use crate::components::virtual_list::{DrawRow, ListPlace, VirtualList};
 use crate::format::count;
+use crate::live::effect;
 use crate::model::block::absence_notice;
 use crate::model::found::{Afterlife, Found, Home};
 use crate::model::tx::{Output, Tx};
@@ -52,13 +53,13 @@ pub fn TransactionView(
 ) -> impl IntoView {
     let navigator = expect_context::<Navigator>();
     expect_context::<LastTx>().0.set_value(Some((home.block, narrow(tx.index))));
-    Effect::new(move || navigator.arrived());
+    effect(move || navigator.arrived());
     let after = RwSignal::new(known);
     follow(tx.row.txid, after);
     let (opened_in, opened_out) = (RwSignal::new(Opened::default()), RwSignal::new(Opened::default()));
     let (place_in, place_out) = (ListPlace::new(ROW.0), ListPlace::new(ROW.0));
     let narrow_window = media(NARROW);
-    Effect::new(move || {
+    effect(move || {
         let row = if narrow_window.get() { ROW.1 } else { ROW.0 };
         for place in [place_in, place_out] {
             place.heights.update(|heights| heights.row = row);
@@ -82,7 +83,7 @@ pub fn TransactionView(
         }
     };
     // After the page has been scrolled to where it was left.
-    Effect::new(move || request_animation_frame(move || request_animation_frame(reveal)));
+    effect(move || request_animation_frame(move || request_animation_frame(reveal)));
     let absent = home.absence.filter(|_| !tx.inputs.iter().all(|input| input.coinbase)).map(|absence| {
         let (title, text) = absence_notice(absence);
         view! { <Notice tone=Tone::Warning title name="absence"><p>{text}</p></Notice> }
@@ -146,7 +147,7 @@ fn follow(txid: Txid, after: RwSignal<Option<Afterlife>>) {
     let chain = expect_context::<Chain>();
     let (transactions, addresses) = (chain.index(IndexLevel::Transactions), chain.index(IndexLevel::Addresses));
     let (tip, answer): (_, Answer<Found>) = (chain.tip(), RwSignal::new(None));
-    Effect::new(move || {
+    effect(move || {
         addresses.track();
         let tip = tip.with(|tip| tip.as_ref()?.height);
         let is_old = after.with_untracked(|after| after.as_ref().is_none_or(|after| after.is_old(tip)));
@@ -154,7 +155,7 @@ fn follow(txid: Txid, after: RwSignal<Option<Afterlife>>) {
             ask_found(txid, answer);
         }
     });
-    Effect::new(move || {
+    effect(move || {
         if let Some(Ok(found)) = answer.get() {
             after.set(Some(found.after));
         }
@@ -185,7 +186,8 @@ impl Links {
 
     /// The page of an output's address, or of its script.
     fn owner(self, output: Option<&Output>) -> Signal<Option<String>> {
-        let Some(output) = output else { return Signal::stored(None) };
+        // An empty script is one, but a path cannot name it.
+        let Some(output) = output.filter(|output| !output.script.is_empty()) else { return Signal::stored(None) };
         let name = address(&output.script, self.network).unwrap_or_else(|| output.script.to_hex_string());
         let href = Page::Address(name).href();
         Signal::derive(move || self.addresses.get().then(|| href.clone()))
@@ -196,7 +198,7 @@ impl Links {
 fn fate_of(outpoint: OutPoint, after: RwSignal<Option<Afterlife>>, open: RwSignal<Opened>) -> Signal<Option<Fated>> {
     let at = crate::number::index(outpoint.vout);
     let alone: Answer<Fate> = RwSignal::new(None);
-    Effect::new(move || {
+    effect(move || {
         let beyond = after.with(|after| after.as_ref().is_some_and(|after| after.fates.len() <= at));
         if beyond && open.with(|open| open.has(at)) && alone.with_untracked(Option::is_none) {
             ask_fate(outpoint, alone);
