@@ -98,7 +98,7 @@ fn a_search_opens_a_height_or_a_hash_and_says_why_nonsense_is_none() {
 
     for nonsense in ["stale", "-1", "99999999999", "000000000019d6689c085ae165831e93"] {
         page.fill(&search, &format!("{nonsense}{enter}"));
-        page.until_text("#search-trouble", &format!("'{nonsense}' is neither a block height"));
+        page.until_text("#search-trouble", &format!("'{nonsense}' is found nowhere"));
         page.until_path("");
     }
     page.press_key(Key::Escape);

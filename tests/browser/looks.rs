@@ -47,14 +47,29 @@ const FAINT_TEXTS: &str = r#"
 fn pages(server: &Server) -> Vec<String> {
     let busiest = (0..=2016).max_by_key(|height| server.facts(height).tx_count).unwrap();
     let tx = format!("block/{busiest}/tx/1");
-    ["", &format!("block/{busiest}"), "block/2016", &tx, "block/0/tx/0", "nowhere", "block/9999"]
-        .map(str::to_owned)
-        .into()
+    let txid = crate::expect::Judged::of(&server.payload(busiest)).txs[1].txid;
+    // The script of testnet3's first coinbase.
+    let address = "address/4104678afdb0fe5548271967f1a67130b7105cd6a828e03909a67962e0ea1f61deb649f6bc3f4cef38c4f35504e51ec112de5c384df7ba0b8d578a4c702b6bf11d5fac";
+    let found = format!("tx/{txid}/in/0");
+    [
+        "",
+        &format!("block/{busiest}"),
+        "block/2016",
+        &tx,
+        "block/0/tx/0",
+        "nowhere",
+        "block/9999",
+        &found,
+        address,
+        "search/nothing",
+    ]
+    .map(str::to_owned)
+    .into()
 }
 
 /// Waits until a page of any kind stands.
 fn settle(page: &Page) {
-    let all = ["block-row", "check", "transaction", "error"].map(test).join(", ");
+    let all = ["block-row", "check", "transaction", "history-row", "error"].map(test).join(", ");
     page.until_there(&all);
     page.until_there(&test("network"));
     page.js::<Value>("document.querySelectorAll('details').forEach(e => e.open = true)", json!([]));

@@ -9,6 +9,7 @@
     reason = "a journey that cannot go on has nobody to report to but the test that it is part of"
 )]
 
+mod address;
 mod alone;
 mod block;
 mod broken;
@@ -16,6 +17,7 @@ mod cdp;
 mod charts;
 mod driver;
 mod expect;
+mod found;
 mod giant;
 mod home;
 mod looks;
@@ -23,6 +25,7 @@ mod page;
 mod pictures;
 mod prefix;
 mod proxy;
+mod search;
 mod server;
 mod stats;
 mod table;

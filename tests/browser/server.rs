@@ -27,6 +27,11 @@ impl Server {
         Self::demo_at("127.0.0.1:0")
     }
 
+    /// `hindsight demo`: the chain that was made for it, first of the demo's two.
+    pub fn showcase() -> Self {
+        Self::start(|command, _| command.arg("demo"), "127.0.0.1:0", None)
+    }
+
     /// The demo on a port that was its own before.
     pub fn demo_at(listen: &str) -> Self {
         Self::start(|command, _| command.args(["demo", "--chain", "testnet3"]), listen, None)

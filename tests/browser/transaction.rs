@@ -8,7 +8,7 @@ use crate::page::{Key, Page, test};
 use crate::server::Server;
 
 /// Holds what the open page says of a transaction as a whole against the judge.
-fn compare_head(page: &Page, judged: &Judged, at: usize) {
+pub fn compare_head(page: &Page, judged: &Judged, at: usize) {
     let tx = &judged.txs[at];
     page.until_true("the transaction is shown", &format!("document.querySelector('[data-txid=\"{}\"]')", tx.txid));
     assert_eq!(page.attr(&test("value"), "data-value"), tx.value().to_string());

@@ -47,7 +47,7 @@ const ROOMS: &[Room] = &[
     Room { path: "frontend/src/format", may_use: &["number"], must_not_know: WEB },
     Room {
         path: "frontend/src/charts/",
-        may_use: &["format", "model", "number", "browser"],
+        may_use: &["format", "live", "model", "number", "browser"],
         must_not_know: &["leptos_router", "gloo_net"],
     },
     Room {
@@ -58,6 +58,7 @@ const ROOMS: &[Room] = &[
             "chain",
             "charts",
             "format",
+            "live",
             "model",
             "navigation",
             "number",

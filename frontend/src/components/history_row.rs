@@ -25,18 +25,16 @@ pub fn HistoryRow(
     // An output of nothing is paid as well.
     let (paid, spent) = (row.received > Sats::ZERO || row.spent == Sats::ZERO, row.spent > Sats::ZERO);
     let moved = |class: &'static str, sign: &'static str, name: &'static str, value: Sats, shown: bool| {
-        let shown =
-            shown.then(|| view! { <span class="narrow-only muted">{name}</span> {sign} <Amount value unit=false /> });
+        let shown = shown.then(|| view! { <span class="narrow-only muted">{name}</span> {sign} <Amount value /> });
         view! { <span class=class data-value=value.to_sat().to_string()>{shown}</span> }
     };
-    let left = move || {
-        balance.get().map(|value| view! { <span class="narrow-only muted">"left "</span> <Amount value unit=false /> })
-    };
+    let left =
+        move || balance.get().map(|value| view! { <span class="narrow-only muted">"left "</span> <Amount value /> });
     let left_value = move || balance.get().map_or_else(String::new, |value| value.to_sat().to_string());
     view! {
         <a class="history-row" class:chosen=chosen href=href title=txid.clone() data-test="history-row" data-txid=txid.clone()>
             <span class="when"><Ago time=row.time /></span>
-            <span class="height">{group(row.height)}</span>
+            <span class="height"><span class="narrow-only">"block "</span>{group(row.height)}</span>
             <code class="txid">{ends(&txid, 10, 8)}</code>
             {moved("in", "+", "in ", row.received, paid)}
             {moved("out", "\u{2212}", "out ", row.spent, spent)}
@@ -60,7 +58,7 @@ pub fn CoinRow(
             <span class="height">{group(coin.height)}</span>
             <code class="txid">{short}</code>
             <span class="when">{coin.coinbase.then_some("coinbase")}</span>
-            <span class="left"><Amount value=coin.value unit=false /></span>
+            <span class="left"><Amount value=coin.value /></span>
         </a>
     }
 }

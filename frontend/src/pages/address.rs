@@ -42,16 +42,21 @@ pub fn AddressPage(
     let coins_open = RwSignal::new(false);
     let asked = path.clone();
     // Once at the start, and again whenever the chain or the index has moved.
+    let moved = Memo::new(move |_| {
+        let place = || (tip.with(|tip| tip.as_ref().map(|tip| tip.hash)), indexed.get());
+        chain.status.with(Option::is_some).then(place)
+    });
     effect(move || {
-        let _ = tip.with(|tip| tip.as_ref().map(|tip| tip.hash));
-        indexed.track();
+        if moved.get().is_none() {
+            return;
+        }
         ledger.top();
         ask_rows(&address_path(&asked), totals);
         ask_rows(&balance_path(&asked), balance);
     });
     let asked = path.clone();
     effect(move || {
-        let _ = tip.with(|tip| tip.as_ref().map(|tip| tip.hash));
+        moved.track();
         if coins_open.get() {
             ask_rows(&unspent_path(&asked), coins);
         }
@@ -63,6 +68,7 @@ pub fn AddressPage(
     });
     let sums = Memo::new(move |_| totals.with(|totals| totals.as_ref()?.as_ref().ok()?.first().copied()));
     let trouble = Memo::new(move |_| ledger.trouble.get().filter(|_| ledger.items.with(|items| items.is_empty())));
+    let broken = Memo::new(move |_| trouble.with(Option::is_some));
     let again = Callback::new(move |()| ledger.top());
     let drawn = move || {
         let points = balance.with(|balance| balance.as_ref()?.as_ref().ok().cloned())?;
@@ -96,7 +102,7 @@ pub fn AddressPage(
     };
     view! {
         <article class="address" data-test="address">
-            <AddressHead name sums totals />
+            <AddressHead name sums totals broken />
             {live(move || match trouble.get() {
                 Some(error) => view! { <Failure error retry=again wanted=Wanted::Address /> }.into_any(),
                 None => view! { {live(drawn.clone())} {lists.clone()()} }.into_any(),
@@ -107,7 +113,12 @@ pub fn AddressPage(
 
 /// The address, its script and its sums.
 #[component]
-fn AddressHead(name: String, sums: Memo<Option<Totals>>, totals: Answer<Vec<Totals>>) -> impl IntoView {
+fn AddressHead(
+    name: String,
+    sums: Memo<Option<Totals>>,
+    totals: Answer<Vec<Totals>>,
+    broken: Memo<bool>,
+) -> impl IntoView {
     let chain = expect_context::<Chain>();
     let indexed = chain.index(IndexLevel::Addresses);
     let known = StoredValue::new(name.clone());
@@ -172,6 +183,8 @@ fn AddressHead(name: String, sums: Memo<Option<Totals>>, totals: Answer<Vec<Tota
         })
     };
     let waiting = move || match totals.with(|totals| totals.as_ref().map(|totals| totals.as_ref().err().cloned())) {
+        // Then there is nothing to add up, and the page says why.
+        _ if broken.get() => None,
         None => Some("Adding up the whole history\u{2026}".to_owned()),
         Some(Some(error)) => Some(["The sums are not known: ", &error.to_string()].concat()),
         Some(None) => None,
@@ -188,7 +201,7 @@ fn AddressHead(name: String, sums: Memo<Option<Totals>>, totals: Answer<Vec<Tota
                 <Fact name="Received" value=amount("received", sums.received) />
                 <Fact name="Spent" value=amount("spent", sums.spent) />
                 <Fact name="Transactions" value=view! { <span data-test="transactions">{group(sums.transactions)}</span> }.into_any() />
-                <Fact name="Outputs" value=view! { {group(sums.outputs)} " " <span class="muted">{group(unspent)} " unspent"</span> }.into_any() />
+                <Fact name="Outputs" value=view! { {group(sums.outputs)} " · " <span class="muted">{group(unspent)} " unspent"</span> }.into_any() />
             }
         })
     };

@@ -115,7 +115,7 @@ pub fn SearchPage(
     };
     view! {
         <header class="title">
-            <h1>"Which one?"</h1>
+            <h1>"Search"</h1>
             <p class="muted query">{text}</p>
         </header>
         {live(found)}

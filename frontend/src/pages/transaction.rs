@@ -79,10 +79,11 @@ pub fn FoundPage(
     let answer: Answer<Found> = RwSignal::new(None);
     let facts: Answer<BlockFacts> = RwSignal::new(None);
     let indexed = chain.index(IndexLevel::Transactions);
+    let known = Memo::new(move |_| chain.status.with(Option::is_some));
     effect(move || {
-        // What is not found while the index grows may be found later.
+        // The first answer of the server tells whether there is an index. What is not found while it grows may be later.
         indexed.track();
-        if !answer.with_untracked(|answer| matches!(answer, Some(Ok(_)))) {
+        if known.get() && !answer.with_untracked(|answer| matches!(answer, Some(Ok(_)))) {
             ask_found(txid, answer);
         }
     });
