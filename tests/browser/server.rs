@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use hindsight_shared::api::BlockFacts;
+use hindsight_shared::api::{BlockFacts, Status};
 use hindsight_tests::client::{Response, request};
 use hindsight_tests::fixtures::{Fixture, mainnet_eras};
 use hindsight_tests::wait::until_true;
@@ -69,8 +69,10 @@ impl Server {
         let address = line.trim().rsplit_once("http://").and_then(|(_, url)| url.trim_end_matches('/').parse().ok());
         let address = address.unwrap_or_else(|| panic!("hindsight did not say where it serves, but {line:?}"));
         let server = Self { child, address, _temporary: temporary, fixture };
-        until_true("the directory has been read", || {
-            server.get("/api/v1/status").json::<serde_json::Value>()["progress"]["complete"] == true
+        // While the index grows, browsers tell on their consoles that something was not there yet.
+        until_true("the directory has been read and indexed", || {
+            let status: Status = server.get("/api/v1/status").json();
+            status.progress.complete && status.index.iter().all(|level| level.blocks >= level.of)
         });
         server
     }

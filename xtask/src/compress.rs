@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Everything a first visit loads, with brotli.
 const FIRST_LOAD: usize = 350_000;
 /// The WebAssembly in it.
-const WASM: usize = 250_000;
+const WASM: usize = 281_000;
 
 /// One file of the web app and its sizes as sent.
 pub struct Sizes {

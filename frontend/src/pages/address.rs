@@ -36,8 +36,9 @@ pub fn AddressPage(
     let (chain, navigator) = (expect_context::<Chain>(), expect_context::<Navigator>());
     let path = encode_path("", &name);
     let ledger = Ledger::new(path.clone());
-    let (totals, balance, coins): (Answer<Vec<Totals>>, Answer<Vec<BalanceAt>>, Answer<Vec<Coin>>) =
-        (RwSignal::new(None), RwSignal::new(None), RwSignal::new(None));
+    let totals: Answer<Vec<Totals>> = RwSignal::new(None);
+    let balance: Answer<Vec<BalanceAt>> = RwSignal::new(None);
+    let coins: Answer<Vec<Coin>> = RwSignal::new(None);
     let (tip, indexed) = (chain.tip(), chain.index(IndexLevel::Addresses));
     let coins_open = RwSignal::new(false);
     let asked = path.clone();
@@ -83,31 +84,43 @@ pub fn AddressPage(
         })
     };
     let file = [&ends(&name, 12, 8).replace('\u{2026}', "-"), ".csv"].concat();
-    let lists = move || {
-        let choose = move |coins: bool| move |_| coins_open.set(coins);
-        view! {
-            <section class="card list" aria-label="History and coins">
-                <nav class="tabs" role="tablist">
-                    <button type="button" role="tab" aria-selected=move || (!coins_open.get()).to_string() on:click=choose(false)>
-                        "History" {live(move || sums.get().map(|sums| view! { <span class="muted">{group(sums.transactions)}</span> }))}
-                    </button>
-                    <button type="button" role="tab" aria-selected=move || coins_open.get().to_string() on:click=choose(true) data-test="coins-tab">
-                        "Unspent coins" {live(move || sums.get().map(|sums| view! { <span class="muted">{group(sums.outputs.saturating_sub(sums.spent_outputs))}</span> }))}
-                    </button>
-                </nav>
-                <div hidden=coins_open><HistoryList ledger sums file=file.clone() /></div>
-                {live(move || coins_open.get().then(|| view! { <CoinList coins /> }))}
-            </section>
-        }
-    };
     view! {
         <article class="address" data-test="address">
             <AddressHead name sums totals broken />
             {live(move || match trouble.get() {
                 Some(error) => view! { <Failure error retry=again wanted=Wanted::Address /> }.into_any(),
-                None => view! { {live(drawn.clone())} {lists.clone()()} }.into_any(),
+                None => view! { {live(drawn)} <Lists ledger sums coins coins_open file=file.clone() /> }.into_any(),
             })}
         </article>
+    }
+}
+
+/// The history and the coins, one of them in sight.
+#[component]
+fn Lists(
+    ledger: Ledger,
+    sums: Memo<Option<Totals>>,
+    coins: Answer<Vec<Coin>>,
+    coins_open: RwSignal<bool>,
+    file: String,
+) -> impl IntoView {
+    let choose = move |coins: bool| move |_| coins_open.set(coins);
+    let number = move |of: fn(&Totals) -> u32| {
+        live(move || sums.get().map(|sums| view! { <span class="muted">{group(of(&sums))}</span> }))
+    };
+    view! {
+        <section class="card list" aria-label="History and coins">
+            <nav class="tabs" role="tablist">
+                <button type="button" role="tab" aria-selected=move || (!coins_open.get()).to_string() on:click=choose(false)>
+                    "History" {number(|sums| sums.transactions)}
+                </button>
+                <button type="button" role="tab" aria-selected=move || coins_open.get().to_string() on:click=choose(true) data-test="coins-tab">
+                    "Unspent coins" {number(|sums| sums.outputs.saturating_sub(sums.spent_outputs))}
+                </button>
+            </nav>
+            <div hidden=coins_open><HistoryList ledger sums file /></div>
+            {live(move || coins_open.get().then(|| view! { <CoinList coins /> }))}
+        </section>
     }
 }
 

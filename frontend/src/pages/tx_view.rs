@@ -141,17 +141,22 @@ fn numbers(count: usize) -> Signal<Arc<Vec<u32>>> {
     Signal::stored(Arc::new((0..narrow(count)).collect()))
 }
 
-/// Keeps what the index knows of a transaction: asked for where there is an index, and again as long as the answer may
-/// change.
+/// Keeps what the index knows of a transaction: asked for where there is an index, and again when the answer may have
+/// changed.
 fn follow(txid: Txid, after: RwSignal<Option<Afterlife>>) {
     let chain = expect_context::<Chain>();
     let (transactions, addresses) = (chain.index(IndexLevel::Transactions), chain.index(IndexLevel::Addresses));
     let (tip, answer): (_, Answer<Found>) = (chain.tip(), RwSignal::new(None));
+    let mut asked = false;
     effect(move || {
         addresses.track();
         let tip = tip.with(|tip| tip.as_ref()?.height);
+        let Some(progress) = transactions.get() else { return };
         let is_old = after.with_untracked(|after| after.as_ref().is_none_or(|after| after.is_old(tip)));
-        if transactions.get().is_some() && is_old {
+        // What was not found once need not be asked for every few seconds while the index grows.
+        let may_be_there = after.with_untracked(Option::is_some) || progress.blocks >= progress.of;
+        if is_old && (may_be_there || !asked) {
+            asked = true;
             ask_found(txid, answer);
         }
     });
