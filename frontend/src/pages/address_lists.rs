@@ -46,7 +46,7 @@ pub fn HistoryList(
     let place = place_for(ROW);
     let look = move || {
         if place.is_end_near() {
-            ledger.older();
+            ledger.older(false);
         }
     };
     on_window("scroll", move |_| look());
@@ -72,17 +72,18 @@ pub fn HistoryList(
         row.into_any()
     });
     let exporting = RwSignal::new(false);
-    let export = move |_| {
-        let file = file.clone();
-        exporting.set(true);
-        leptos::task::spawn_local(async move {
-            if ledger.all().await {
-                let text = ledger.history.with_untracked(|history| csv(history, sums.get_untracked().as_ref()));
-                download(&file, &text);
-            }
-            let _ = exporting.try_set(false);
-        });
-    };
+    effect(move || {
+        if !exporting.get() || ledger.busy.get() {
+            return;
+        }
+        if ledger.history.with_untracked(|history| history.complete) {
+            let sums = sums.get_untracked();
+            download(&file, &ledger.history.with_untracked(|history| csv(history, sums.as_ref())));
+        } else if ledger.trouble.with_untracked(Option::is_none) {
+            return ledger.older(true);
+        }
+        exporting.set(false);
+    });
     let unit = move || settings.unit.get().name();
     let end = move || {
         let (rows, complete) = ledger.history.with(|history| (history.rows().len(), history.complete));
@@ -107,7 +108,7 @@ pub fn HistoryList(
         {live(trouble)}
         <p class="muted end">
             <span role="status">{live(end)}</span>
-            <button type="button" class="plain" data-test="csv" disabled=exporting on:click=export title="The whole history, made in this browser">
+            <button type="button" class="plain" data-test="csv" disabled=exporting on:click=move |_| exporting.set(true) title="The whole history, made in this browser">
                 {live(move || if exporting.get() { "Fetching all of it\u{2026}" } else { "Save as CSV" })}
             </button>
         </p>

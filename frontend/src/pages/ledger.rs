@@ -61,48 +61,31 @@ impl Ledger {
         }
         self.busy.set(true);
         leptos::task::spawn_local(async move {
-            match self.page(None, PAGE).await {
-                Some(page) if self.begins_with(&page) => {}
-                Some(page) => {
-                    let rows = self.history.with_untracked(|history| narrow(history.rows().len()));
-                    self.first.update_value(|first| *first += rows);
-                    self.history.set(History::default());
-                    self.put(page, PAGE);
-                }
-                None => {}
+            let page = self.page(None, PAGE).await;
+            if let Some(page) = page.filter(|page| !self.begins_with(page)) {
+                let rows = self.history.with_untracked(|history| narrow(history.rows().len()));
+                self.first.update_value(|first| *first += rows);
+                self.history.set(History::default());
+                self.put(page, PAGE);
             }
+            let _ = self.busy.try_set(false);
         });
     }
 
-    /// Fetches the rows below the lowest.
-    pub fn older(self) {
+    /// Fetches rows below the lowest: as many as a scroll wants, or as many as there may be at once.
+    pub fn older(self, many: bool) {
         let end = self.history.with_untracked(|history| history.end().filter(|_| !history.complete));
-        if end.is_some() && !self.busy.get_untracked() && self.trouble.with_untracked(Option::is_none) {
-            self.busy.set(true);
-            leptos::task::spawn_local(async move {
-                if let Some(page) = self.page(end, PAGE).await {
-                    self.put(page, PAGE);
-                }
-            });
+        if end.is_none() || self.busy.get_untracked() || self.trouble.with_untracked(Option::is_some) {
+            return;
         }
-    }
-
-    /// Fetches all that is missing; whether it is there then.
-    pub async fn all(self) -> bool {
-        while let Some(Some((end, complete))) = self.history.try_with_untracked(|h| Some((h.end(), h.complete))) {
-            if complete {
-                return true;
+        self.busy.set(true);
+        let count = if many { LARGE_PAGE } else { PAGE };
+        leptos::task::spawn_local(async move {
+            if let Some(page) = self.page(end, count).await {
+                self.put(page, count);
             }
-            if self.busy.get_untracked() {
-                return false;
-            }
-            self.busy.set(true);
-            match self.page(end, LARGE_PAGE).await {
-                Some(page) => self.put(page, LARGE_PAGE),
-                None => return false,
-            }
-        }
-        false
+            let _ = self.busy.try_set(false);
+        });
     }
 
     /// One page; `None` where it failed or nobody waits for it any more.
@@ -110,17 +93,8 @@ impl Ledger {
         let path = history_path(&self.name.get_value(), before, count);
         let answer = api::get(&absolute(&path), None).await.and_then(|bytes| api::read_rows(&bytes));
         // The page may have been left.
-        self.busy.try_set(false).is_none().then_some(())?;
-        match answer {
-            Ok(page) => {
-                self.trouble.set(None);
-                Some(page)
-            }
-            Err(error) => {
-                self.trouble.set(Some(error));
-                None
-            }
-        }
+        self.trouble.try_set(answer.as_ref().err().cloned()).is_none().then_some(())?;
+        answer.ok()
     }
 
     fn begins_with(self, page: &[Touched]) -> bool {
