@@ -149,7 +149,11 @@ fn a_disk_that_fills_up() {
     until_true("all statistics are there", || status(&process).progress.statistics as usize == FIRST);
     disk.fill();
     growing.grow();
-    warns(&process, &["index.redb", "No space left on device", "it is tried again"]);
+    warns(&process, &["index.redb", "cannot be written", "make room on its disk", "it is tried again"]);
+    let says = |text: &str| status(&process).warnings.iter().any(|warning| warning.contains(text));
+    until_true("rows of files are said not to fit", || says("No space left on device"));
+    // Runs could fill any disk: what is left of it is the node's.
+    until_true("runs are said to wait", || says("of the disk are left"));
     growing.is_served(&process);
     disk.make_room();
     recovers(&growing, &disk, process);

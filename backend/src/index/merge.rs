@@ -67,6 +67,7 @@ impl Runs {
         let slice = self.pages_of_slice(&mut into, parts, &prefixes, &merge)?;
         let sizes = if merge.done == 0 { self.sizes_of(&into)? } else { SizePages::new() };
         let last = merge.done + 1 == merge.slices;
+        self.store().has_room()?;
         self.store().write(|transaction| {
             if merge.done == 0 {
                 write_head(transaction, &into)?;

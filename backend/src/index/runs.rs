@@ -106,6 +106,7 @@ impl Runs {
         if waiting.is_empty() {
             return Ok(false);
         }
+        self.index.store.has_room()?;
         self.index.store.write(|transaction| {
             let mut list = read_list(transaction)?;
             for packed in &waiting {

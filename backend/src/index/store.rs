@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::{Mutex, RwLock};
 use redb::backends::InMemoryBackend;
 use redb::{Database, DatabaseError, ReadableDatabase, TableDefinition, TableError, WriteTransaction};
+use rustix::fs::statvfs;
 
 use super::overlay::Overlay;
 use super::tables::{
@@ -25,6 +26,10 @@ use super::tables::{
 use super::{Identity, IndexError};
 use crate::runs::hashes::Secret;
 use crate::runs::run::Kind;
+
+/// Bytes of the index's disk that are left to others, or this part of a small one: runs grow to tens of gigabytes.
+const KEPT_FREE: u64 = 2 << 30;
+const KEPT_FREE_PART: u64 = 50;
 
 /// Name of the file in an index's directory.
 pub const FILE: &str = "index.redb";
@@ -121,6 +126,21 @@ impl Store {
             transaction.commit()?;
             Ok(value)
         })
+    }
+
+    /// Refuses where little of the disk is left: the node may keep its blocks there, and stops when it is full.
+    pub fn has_room(&self) -> Result<(), IndexError> {
+        if self.medium != Medium::File {
+            return Ok(());
+        }
+        // Where the system does not say, writing will.
+        let Ok(disk) = statvfs(&self.path) else { return Ok(()) };
+        let (left, all) = (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize);
+        if left >= KEPT_FREE.min(all / KEPT_FREE_PART) {
+            return Ok(());
+        }
+        let reason = format!("only {} MB of the disk are left, which the node may need", left >> 20);
+        Err(IndexError::Full { path: self.path.clone(), reason })
     }
 
     /// Takes over another obfuscation key and forgets every row: the node has started over with new files.
