@@ -117,6 +117,17 @@ pub fn network_of(magic: Magic) -> Network {
     Network::of_magic(magic).unwrap_or(Network::Signet)
 }
 
+/// Blocks of mainnet whose coinbase was made again, with the same txid, before it was spent: its coin was overwritten and is
+/// lost (Core's `IsBIP30Unspendable`, `src/validation.cpp`).
+pub fn is_bip30_unspendable(height: Height, block: &BlockHash) -> bool {
+    let lost = match height.0 {
+        91_722 => "00000000000271a2dc26e7667f8419f2e15416dc6955e5a6c6cdf3f2574dd08e",
+        91_812 => "00000000000af0aed4792b1acee3d966af36cf5def14935db8de83d6f9306f2f",
+        _ => return false,
+    };
+    block.to_string() == lost
+}
+
 /// The height that a block states of itself (BIP34): the coinbase script starts with exactly `CScript() << height`,
 /// the version is at least 2, and the height is one at which the network asks for it. Earlier coinbases hold
 /// accidental heights (mainnet 176,684 says 490,897).
@@ -152,6 +163,15 @@ mod tests {
     use super::*;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn two_coinbases_were_overwritten() {
+        let block: BlockHash = "00000000000271a2dc26e7667f8419f2e15416dc6955e5a6c6cdf3f2574dd08e".parse().unwrap();
+        assert!(is_bip30_unspendable(Height(91_722), &block));
+        // Its repetition, and another network's block of that height.
+        assert!(!is_bip30_unspendable(Height(91_880), &block));
+        assert!(!is_bip30_unspendable(Height(91_722), &Network::Testnet.genesis_hash()));
+    }
 
     #[test]
     fn subsidies_halve_until_nothing_is_left() {

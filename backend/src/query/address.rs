@@ -3,6 +3,7 @@
 use bitcoin::{Amount, OutPoint, Script};
 use hindsight_shared::Height;
 use hindsight_shared::address::{BalanceAt, Coin, Totals, Touched};
+use hindsight_shared::network::is_bip30_unspendable;
 use hindsight_shared::prevouts::Prevout;
 use rayon::prelude::*;
 
@@ -164,6 +165,10 @@ impl Explorer {
 fn movement(script: &Script, read: &ReadTx) -> Result<Option<Movement>, QueryError> {
     let tx = read.tx()?;
     let TxPosition { height, index } = read.position;
+    // Of two coinbases with one id there is one coin, the later one's.
+    if index == 0 && is_bip30_unspendable(height, &read.node.hash) {
+        return Ok(None);
+    }
     let outputs = (0_u32..).zip(tx.outputs()).filter(|(_, output)| output.script == script);
     let paid: Vec<(u32, Amount)> = outputs.map(|(vout, output)| (vout, output.value)).collect();
     let spends = |prevout: &Prevout<'_>| prevout.script.to_script().as_script() == script;
