@@ -227,7 +227,7 @@ fn AddressHead(
             {live(shown)}
         </header>
         {live(missing)}
-        <section class="card address-head" aria-label="Summary">
+        <section class="card address-head" aria-label="Summary" style:display=move || (broken.get() && script.get().is_none()).then_some("none")>
             <div>
                 {live(move || waiting().map(|text| view! { <p class="muted" role="status">{text}</p> }))}
                 <dl class="facts" data-test="facts">{live(facts)}</dl>
