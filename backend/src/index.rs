@@ -34,7 +34,7 @@ use store::{FILE, Medium, Store};
 pub use summaries::Summaries;
 pub use tables::SCHEMA_VERSION;
 use tables::{BLK_FILE_TO_RECORDS, CHUNK_TO_BLOCKS, HEIGHT_TO_SUMMARY, REV_FILE_TO_RECORDS};
-pub use view::{BadPage, Live, View};
+pub use view::{Failure, Live, View};
 
 /// Heights that one row of `CHUNK_TO_BLOCKS` stands for.
 pub const CHUNK: u32 = 2016;

@@ -65,7 +65,4 @@ pub enum PageError {
     /// Its checksum does not hold.
     #[error("a page's checksum does not hold")]
     Checksum,
-    /// The store cannot read it.
-    #[error("a page cannot be read")]
-    Unreadable,
 }

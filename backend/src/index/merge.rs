@@ -10,7 +10,7 @@ use redb::{ReadableDatabase, ReadableTable};
 use super::run_list::Merge;
 use super::run_rows::{delete_run, read_list, write_head, write_list, write_page, write_sizes};
 use super::tables::{HEIGHT_TO_SIZES, page_table};
-use super::view::{shape, stored_within};
+use super::view::{Cause, Failure, shape, stored_within};
 use super::{IndexError, Runs};
 use crate::index::entries::unsealed_page;
 use crate::runs::PageError;
@@ -142,9 +142,9 @@ impl Runs {
         for part in parts {
             let before = numbers_before(into, part);
             for (first, page) in self.pages_of(kind, part, prefixes)? {
-                let page = PageView::new(shape(part, kind), first, &page)?;
-                let entries = page.find(prefixes)?.into_iter();
-                all.extend(entries.map(|entry| Entry { number: entry.number + before, ..entry }));
+                let page = PageView::new(shape(part, kind), first, &page);
+                let entries = self.whole(part, page.and_then(|page| page.find(prefixes)))?.into_iter();
+                all.extend(entries.map(|entry| Entry { number: entry.number.saturating_add(before), ..entry }));
             }
         }
         // The parts are sorted: a stable sort merges them.
@@ -162,8 +162,10 @@ impl Runs {
         for part in parts {
             let before = numbers_before(into, part);
             for (first, page) in self.pages_of(Kind::Scripts, part, prefixes)? {
-                let postings = postings::find(part.postings(), first, &page, prefixes)?.into_iter();
-                all.extend(postings.map(|posting| Posting { number: posting.number + before, ..posting }));
+                let postings = self.whole(part, postings::find(part.postings(), first, &page, prefixes))?.into_iter();
+                all.extend(
+                    postings.map(|posting| Posting { number: posting.number.saturating_add(before), ..posting }),
+                );
             }
         }
         all.sort();
@@ -178,15 +180,24 @@ impl Runs {
     ) -> Result<Vec<(Prefix, Vec<u8>)>, IndexError> {
         let pages = self.store().run(|db| {
             let table = db.begin_read()?.open_table(page_table(kind))?;
-            Ok(stored_within(&table, part.id, prefixes))
+            match stored_within(&table, part.id, prefixes) {
+                Ok(pages) => Ok(Ok(pages)),
+                Err(Failure(Cause::Page { error, .. })) => Ok(Err(error)),
+                Err(Failure(Cause::Store(error))) => Err(error.into()),
+            }
         })?;
-        pages.map_err(|error| {
+        self.whole(part, pages)
+    }
+
+    /// What was read of a run; where that is damaged, the run is left out.
+    fn whole<T>(&self, part: &Run, read: Result<T, PageError>) -> Result<T, IndexError> {
+        read.map_err(|error| {
             self.leave_out(part.id);
             IndexError::Page(error)
         })
     }
 
-    /// The sizes of a small run's blocks, packed anew.
+    /// The sizes of a small run's blocks, packed anew; nothing where they stay as they are.
     fn sizes_of(&self, run: &Run) -> Result<SizePages, IndexError> {
         if run.level != Level::Transactions || run.transactions() > SMALL {
             return Ok(SizePages::new());
@@ -201,10 +212,12 @@ impl Runs {
             Ok(pages)
         })?;
         let ends = pages.iter().skip(1).map(|(first, _)| *first).chain([run.to().0 + 1]).collect::<Vec<_>>();
-        let mut blocks = Vec::new();
-        for ((first, page), end) in pages.iter().zip(ends) {
-            let page = page.as_ref().ok_or(PageError::Checksum)?;
-            blocks.extend(sizes::blocks(page, end - first)?);
+        let sizes =
+            pages.iter().zip(ends).map(|((first, page), end)| sizes::blocks(page.as_deref()?, end - first).ok());
+        // Where a page is damaged all stay as they are: its blocks are read whole.
+        let blocks = sizes.collect::<Option<Vec<_>>>().unwrap_or_default().concat();
+        if blocks.len() + 1 != run.firsts.len() {
+            return Ok(SizePages::new());
         }
         Ok(seal::pack_sizes(run.from, blocks.iter().map(|sizes| &sizes[..])))
     }

@@ -19,8 +19,9 @@ use super::entries::unsealed;
 use super::run_list::RunList;
 use super::run_rows::{delete_run, list, read_list, write_list, write_run};
 use super::tables::{HEIGHT_TO_SIZES, RUN_TO_HEAD, page_table};
-use super::view::{BadPage, Live, View};
+use super::view::{Cause, Failure, Live, View};
 use super::{Index, IndexError};
+use crate::runs::PageError;
 use crate::runs::hashes::Secret;
 use crate::runs::rows::Level;
 use crate::runs::run::{Kind, Packed, Run};
@@ -125,13 +126,13 @@ impl Runs {
     ///
     /// # Errors
     /// As the index fails.
-    pub fn look<T>(&self, mut question: impl FnMut(&View) -> Result<T, BadPage>) -> Result<T, IndexError> {
+    pub fn look<T>(&self, mut question: impl FnMut(&View) -> Result<T, Failure>) -> Result<T, IndexError> {
         loop {
             match self.look_once(&mut question)? {
                 Ok(answer) => return Ok(answer),
-                Err(bad) => {
-                    tracing::warn!(run = bad.run, error = %bad.error, "a page of the index is damaged: its run is made anew");
-                    self.leave_out(bad.run);
+                Err((run, error)) => {
+                    tracing::warn!(run, %error, "a page of the index is damaged: its run is made anew");
+                    self.leave_out(run);
                 }
             }
         }
@@ -139,11 +140,15 @@ impl Runs {
 
     fn look_once<T>(
         &self,
-        question: &mut impl FnMut(&View) -> Result<T, BadPage>,
-    ) -> Result<Result<T, BadPage>, IndexError> {
+        question: &mut impl FnMut(&View) -> Result<T, Failure>,
+    ) -> Result<Result<T, (u32, PageError)>, IndexError> {
         // First what waits: a run that is being written meanwhile is then seen twice, not missed.
         let waiting = self.waiting.read().clone();
-        self.index.store.run(|db| Ok(question(&self.view(&db.begin_read()?, waiting)?)))
+        self.index.store.run(|db| match question(&self.view(&db.begin_read()?, waiting)?) {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(Failure(Cause::Page { run, error })) => Ok(Err((run, error))),
+            Err(Failure(Cause::Store(error))) => Err(error.into()),
+        })
     }
 
     /// All runs of a level, lowest first. Ranges of a merge are told once.

@@ -18,11 +18,31 @@ use crate::runs::sizes::{self, Place};
 
 type Stored = ReadOnlyTable<(u32, Prefix, u32), &'static [u8]>;
 
-/// A page that cannot be read, and whose it is.
-#[derive(Clone, Copy, Debug)]
-pub struct BadPage {
-    pub(super) run: u32,
-    pub(super) error: PageError,
+/// Why a question has no answer.
+#[derive(Debug)]
+pub struct Failure(pub(super) Cause);
+
+#[derive(Debug)]
+pub(super) enum Cause {
+    /// A page holds what none does: its run is at fault.
+    Page {
+        /// Whose it is.
+        run: u32,
+        /// What is wrong with it.
+        error: PageError,
+    },
+    /// The store fails, for all runs alike.
+    Store(redb::StorageError),
+}
+
+impl Failure {
+    fn page(run: u32) -> impl Fn(PageError) -> Self {
+        move |error| Self(Cause::Page { run, error })
+    }
+
+    const fn store(error: redb::StorageError) -> Self {
+        Self(Cause::Store(error))
+    }
 }
 
 /// One state of all runs.
@@ -92,7 +112,7 @@ impl View {
     ///
     /// # Errors
     /// Where a page is damaged.
-    pub fn entries(&self, live: &Live, kind: Kind, wanted: RangeInclusive<Prefix>) -> Result<Vec<Entry>, BadPage> {
+    pub fn entries(&self, live: &Live, kind: Kind, wanted: RangeInclusive<Prefix>) -> Result<Vec<Entry>, Failure> {
         let shape = shape(&live.run, kind);
         let wanted = common(&wanted, &live.prefixes);
         let find = |(first, page): (Prefix, Vec<u8>)| PageView::new(shape, first, &page)?.find(&wanted);
@@ -103,7 +123,7 @@ impl View {
     ///
     /// # Errors
     /// Where a page is damaged.
-    pub fn postings(&self, live: &Live, wanted: RangeInclusive<Prefix>) -> Result<Vec<Posting>, BadPage> {
+    pub fn postings(&self, live: &Live, wanted: RangeInclusive<Prefix>) -> Result<Vec<Posting>, Failure> {
         let shape = live.run.postings();
         let wanted = common(&wanted, &live.prefixes);
         let find = |(first, page): (Prefix, Vec<u8>)| postings::find(shape, first, &page, &wanted);
@@ -121,16 +141,16 @@ impl View {
         script: Prefix,
         before: Option<TxPosition>,
         most: usize,
-    ) -> Result<Vec<(TxPosition, Role)>, BadPage> {
+    ) -> Result<Vec<(TxPosition, Role)>, Failure> {
         let wanted = common(&(script..=script), &live.prefixes);
         let mut found = Vec::new();
         if wanted.is_empty() {
             return Ok(found);
         }
-        let bad = |error| BadPage { run: live.run.id, error };
+        let bad = Failure::page(live.run.id);
         let shape = live.run.postings();
         let mut take = |first: Prefix, page: &[u8]| {
-            let postings = postings::find(shape, first, page, &wanted).map_err(bad)?;
+            let postings = postings::find(shape, first, page, &wanted).map_err(&bad)?;
             let positions =
                 postings.iter().rev().filter_map(|posting| Some((live.run.position(posting.number)?, posting.role)));
             let wanted = positions.filter(|(position, _)| before.is_none_or(|before| *position < before));
@@ -149,9 +169,9 @@ impl View {
             }
             None => {
                 let range = (live.run.id, 0, 0)..=(live.run.id, script, u32::MAX);
-                let rows = self.tables.scripts.range(range).map_err(|_| bad(PageError::Unreadable))?;
+                let rows = self.tables.scripts.range(range).map_err(Failure::store)?;
                 for row in rows.rev() {
-                    let (key, page) = row.map_err(|_| bad(PageError::Unreadable))?;
+                    let (key, page) = row.map_err(Failure::store)?;
                     let page = unsealed_page(page.value()).ok_or_else(|| bad(PageError::Checksum))?;
                     if take(key.value().1, page)? {
                         break;
@@ -180,16 +200,16 @@ impl View {
         kind: Kind,
         wanted: &RangeInclusive<Prefix>,
         find: impl Fn((Prefix, Vec<u8>)) -> Result<Vec<T>, PageError>,
-    ) -> Result<Vec<T>, BadPage> {
+    ) -> Result<Vec<T>, Failure> {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let bad = |error| BadPage { run: live.run.id, error };
+        let bad = Failure::page(live.run.id);
         let pages = match &live.waiting {
-            Some(packed) => Ok(packed.pages.get(&kind).map(|pages| pages_within(pages, wanted)).unwrap_or_default()),
-            None => stored_within(self.tables.of(kind), live.run.id, wanted),
+            Some(packed) => packed.pages.get(&kind).map(|pages| pages_within(pages, wanted)).unwrap_or_default(),
+            None => stored_within(self.tables.of(kind), live.run.id, wanted)?,
         };
-        let found: Result<Vec<Vec<T>>, PageError> = pages.map_err(bad)?.into_iter().map(find).collect();
+        let found: Result<Vec<Vec<T>>, PageError> = pages.into_iter().map(find).collect();
         Ok(found.map_err(bad)?.into_iter().flatten().collect())
     }
 }
@@ -224,13 +244,13 @@ pub(super) fn stored_within(
     table: &impl ReadableTable<(u32, Prefix, u32), &'static [u8]>,
     run: u32,
     wanted: &RangeInclusive<Prefix>,
-) -> Result<Vec<(Prefix, Vec<u8>)>, PageError> {
-    let unreadable = |_| PageError::Unreadable;
-    let before = table.range((run, 0, 0)..(run, *wanted.start(), 0)).map_err(unreadable)?.next_back();
-    let within = table.range((run, *wanted.start(), 0)..=(run, *wanted.end(), u32::MAX)).map_err(unreadable)?;
+) -> Result<Vec<(Prefix, Vec<u8>)>, Failure> {
+    let bad = Failure::page(run);
+    let before = table.range((run, 0, 0)..(run, *wanted.start(), 0)).map_err(Failure::store)?.next_back();
+    let within = table.range((run, *wanted.start(), 0)..=(run, *wanted.end(), u32::MAX)).map_err(Failure::store)?;
     let pages = before.into_iter().chain(within).map(|row| {
-        let (key, page) = row.map_err(unreadable)?;
-        Ok((key.value().1, unsealed_page(page.value()).ok_or(PageError::Checksum)?.to_vec()))
+        let (key, page) = row.map_err(Failure::store)?;
+        Ok((key.value().1, unsealed_page(page.value()).ok_or_else(|| bad(PageError::Checksum))?.to_vec()))
     });
     pages.collect()
 }
