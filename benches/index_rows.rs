@@ -4,10 +4,11 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hindsight::runs::hashes::Secret;
-use hindsight::runs::rows::{BlockRows, Level};
+use hindsight::runs::rows::BlockRows;
 use hindsight::runs::seal::seal;
 use hindsight_benches::chains::{Sample, samples};
 use hindsight_shared::Height;
+use hindsight_shared::api::IndexLevel;
 use hindsight_shared::verify::whole_txids;
 
 /// Any.
@@ -26,11 +27,11 @@ fn bench(c: &mut Criterion, sample: &Sample) {
     group.throughput(Throughput::Bytes(sample.block.len() as u64));
     group.bench_function("1 finding transactions and prevouts", |b| b.iter(|| payload.view().unwrap().0.tx_count()));
     group.bench_function("2 txids, merkle root, witness commitment", |b| b.iter(|| whole_txids(&block).unwrap().len()));
-    group.bench_function("3 rows of transactions", |b| b.iter(|| rows(Level::Transactions).tx_count()));
-    group.bench_function("4 rows of addresses", |b| b.iter(|| rows(Level::Addresses).tx_count()));
-    let made = [rows(Level::Addresses)];
+    group.bench_function("3 rows of transactions", |b| b.iter(|| rows(IndexLevel::Transactions).tx_count()));
+    group.bench_function("4 rows of addresses", |b| b.iter(|| rows(IndexLevel::Addresses).tx_count()));
+    let made = [rows(IndexLevel::Addresses)];
     group.bench_function("5 both runs of one block", |b| {
-        b.iter(|| Level::ALL.map(|level| seal(level, Height(0), &made).unwrap().bytes()));
+        b.iter(|| IndexLevel::ALL.map(|level| seal(level, Height(0), &made).unwrap().bytes()));
     });
 }
 

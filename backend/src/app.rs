@@ -14,9 +14,9 @@ use crate::chain::Chain;
 use crate::index::{Index, IndexError, Runs, Summaries};
 use crate::ingest::{Filler, Indexer, Ingest, Keeper, Merger, Statistics};
 use crate::query::{About, Explorer, Map};
-use crate::runs::rows::Level;
 use crate::source::{BlockSource, CoreFiles, Datadir, DatadirOptions, ReadOnce, SourceError};
 use crate::undo::UndoMap;
+use hindsight_shared::api::IndexLevel;
 
 /// Bytes kept by an explorer that is asked for every block once: enough for the questions about one block.
 const LOOKED_AT: u64 = 64 << 20;
@@ -34,7 +34,7 @@ pub struct Options {
     /// Bytes of blocks and undo to keep in memory.
     pub cache_bytes: u64,
     /// What is indexed beside blocks.
-    pub levels: Vec<Level>,
+    pub levels: Vec<IndexLevel>,
     /// Bytes of memory that making the index may take.
     pub index_memory: u64,
     /// What the demo chain is, if it is one.
@@ -99,14 +99,14 @@ impl App {
     /// Where the system gives no thread.
     pub fn look(files: Arc<CoreFiles>, index: Index) -> Result<Self, OpenError> {
         let source = Arc::new(ReadOnce(files.clone()));
-        Ok(Self::follow(source, files, Arc::new(index), (None, Level::ALL.to_vec()), LOOKED_AT)?.0)
+        Ok(Self::follow(source, files, Arc::new(index), (None, IndexLevel::ALL.to_vec()), LOOKED_AT)?.0)
     }
 
     fn follow(
         source: Arc<dyn BlockSource>,
         files: Arc<CoreFiles>,
         index: Arc<Index>,
-        (demo, levels): (Option<String>, Vec<Level>),
+        (demo, levels): (Option<String>, Vec<IndexLevel>),
         cache_bytes: u64,
     ) -> Result<(Self, Map), OpenError> {
         let datadir = files.datadir().clone();

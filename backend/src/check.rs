@@ -23,14 +23,3 @@ pub use index::{IndexReport, Wrong};
 pub use remote::{Remote, RemoteError};
 pub use report::{Damage, Progress, Report};
 pub use sample::Sample;
-
-use crate::source::lower_priority;
-
-/// Does work on all cores at low priority.
-fn in_the_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    match rayon::ThreadPoolBuilder::new().start_handler(|_| lower_priority()).build() {
-        Ok(pool) => pool.install(work),
-        // Where the system has no thread left, this one has to do.
-        Err(_) => work(),
-    }
-}

@@ -13,8 +13,8 @@ use clap::builder::BoolishValueParser;
 use serde::Deserialize;
 
 use crate::http::host_name;
-use crate::runs::rows::Level;
 use crate::source::DatadirOptions;
+use hindsight_shared::api::IndexLevel;
 
 /// Where blocks come from.
 #[derive(Args, Clone, Debug, Default)]
@@ -122,7 +122,7 @@ pub struct Config {
     /// Bytes of blocks to keep.
     pub cache_bytes: u64,
     /// What is indexed beside blocks.
-    pub levels: Vec<Level>,
+    pub levels: Vec<IndexLevel>,
     /// Bytes of memory for making the index.
     pub index_memory: u64,
 }
@@ -152,7 +152,7 @@ impl Config {
             cors: server.cors.or(file.cors).unwrap_or(false),
             core_compat: server.core_compat.or(file.core_compat).unwrap_or(DEFAULT_CORE_COMPAT),
             cache_bytes: u64::from(server.cache.or(file.cache).unwrap_or(256)) << 20,
-            levels: index.index.or(file.index).map_or_else(|| Ok(Level::ALL.to_vec()), |name| levels(&name))?,
+            levels: index.index.or(file.index).map_or_else(|| Ok(IndexLevel::ALL.to_vec()), |name| levels(&name))?,
             index_memory: index_memory(index.index_memory.or(file.index_memory))?,
         })
     }
@@ -226,11 +226,11 @@ fn network(name: &str) -> Result<Network> {
 }
 
 /// What a level of the index takes.
-fn levels(name: &str) -> Result<Vec<Level>> {
+fn levels(name: &str) -> Result<Vec<IndexLevel>> {
     Ok(match name {
         "blocks" => Vec::new(),
-        "transactions" => vec![Level::Transactions],
-        "addresses" => Level::ALL.to_vec(),
+        "transactions" => vec![IndexLevel::Transactions],
+        "addresses" => IndexLevel::ALL.to_vec(),
         other => bail!("'{other}' is no level of the index: blocks, transactions or addresses"),
     })
 }

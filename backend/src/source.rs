@@ -32,7 +32,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub use bulk::lower_priority;
+pub use bulk::{in_the_background, lower_priority};
 pub use datadir::{Datadir, DatadirOptions};
 pub use error::SourceError;
 pub use files::{CoreFiles, ListedFile, ReadOnce};

@@ -13,10 +13,10 @@ use clap::Parser;
 use hindsight::index::{Identity, Index, Runs};
 use hindsight::ingest::next_merge;
 use hindsight::runs::hashes::Prefix;
-use hindsight::runs::rows::Level;
 use hindsight::runs::run::Kind;
 use hindsight::runs::seal::seal;
 use hindsight_shared::Height;
+use hindsight_shared::api::IndexLevel;
 
 mod history;
 mod measure;
@@ -68,7 +68,7 @@ fn main() -> Result<()> {
     })?;
     reader.tell_spreads();
     let count = |level| runs.all(level).map(|runs| runs.len());
-    println!("runs: {} of txids, {} of scripts", count(Level::Transactions)?, count(Level::Addresses)?);
+    println!("runs: {} of txids, {} of scripts", count(IndexLevel::Transactions)?, count(IndexLevel::Addresses)?);
     sizes(&args, &runs)?;
     drop(runs);
     look_up(&args, &dir, &history)
@@ -87,7 +87,7 @@ fn grow(args: &Args, dir: &Path, runs: &Runs, (history, reader): (&mut History, 
     while let Some((from, blocks)) = history.below(args.gather << 20) {
         let started = Instant::now();
         let transactions: u64 = blocks.iter().map(|block| u64::from(block.tx_count())).sum();
-        for level in Level::ALL {
+        for level in IndexLevel::ALL {
             runs.add(seal(level, from, &blocks).context("no blocks")?);
         }
         drop(blocks);
@@ -102,7 +102,7 @@ fn grow(args: &Args, dir: &Path, runs: &Runs, (history, reader): (&mut History, 
         done += transactions;
         if done >= next_line {
             let rate = per_second(done - line_done, spent - line_spent);
-            let count = runs.all(Level::Addresses)?.len() + runs.all(Level::Transactions)?.len();
+            let count = runs.all(IndexLevel::Addresses)?.len() + runs.all(IndexLevel::Transactions)?.len();
             println!("    {done:>12} {rate:>10} {count:>6} {:>9} {:>16}", disk(dir)? >> 20, peak_memory() >> 20);
             (line_spent, line_done, next_line) = (spent, done, done + args.transactions / 10);
         }
@@ -153,7 +153,7 @@ fn look_up(args: &Args, dir: &Path, history: &History) -> Result<()> {
 fn find_txid(runs: &Runs, txid: Prefix) -> Result<()> {
     let found = runs.look(|view| {
         let mut places = Vec::new();
-        for live in view.runs(Level::Transactions) {
+        for live in view.runs(IndexLevel::Transactions) {
             for entry in view.entries(live, Kind::Txids, txid..=txid)? {
                 places.extend(live.run.position(entry.number).and_then(|position| view.place(position)));
             }
@@ -166,7 +166,7 @@ fn find_txid(runs: &Runs, txid: Prefix) -> Result<()> {
 fn first_page(runs: &Runs, script: Prefix) -> Result<()> {
     let found = runs.look(|view| {
         let mut places = Vec::new();
-        let mut live: Vec<_> = view.runs(Level::Addresses).collect();
+        let mut live: Vec<_> = view.runs(IndexLevel::Addresses).collect();
         live.sort_by_key(|live| std::cmp::Reverse(live.run.to()));
         for live in live {
             let newest = view.newest(live, script, None, 50 - places.len())?;

@@ -139,6 +139,7 @@ impl FromJson for IndexProgress {
     fn from_json(json: &Json) -> Option<Self> {
         Some(Self {
             level: json.get("level")?,
+            whole: json.get("whole")?,
             blocks: json.get("blocks")?,
             of: json.get("of")?,
             per_second: json.get("per_second")?,
@@ -248,12 +249,20 @@ mod tests {
             index: vec![
                 IndexProgress {
                     level: IndexLevel::Transactions,
+                    whole: false,
                     blocks: 1,
                     of: 2,
                     per_second: 3,
                     seconds_left: Some(4),
                 },
-                IndexProgress { level: IndexLevel::Addresses, blocks: 5, of: 6, per_second: 7, seconds_left: None },
+                IndexProgress {
+                    level: IndexLevel::Addresses,
+                    whole: true,
+                    blocks: 5,
+                    of: 6,
+                    per_second: 7,
+                    seconds_left: None,
+                },
             ],
             unknown: vec!["what".to_owned()],
             warnings: vec!["a".to_owned(), "b".to_owned()],

@@ -161,13 +161,18 @@ pub struct Progress {
 }
 
 /// A level of the index.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IndexLevel {
     /// Txid to transaction.
     Transactions,
-    /// Script to its history, outpoint to its spender.
+    /// Script to every transaction that touches it, and from there outpoint to spender.
     Addresses,
+}
+
+impl IndexLevel {
+    /// Every level, lowest first.
+    pub const ALL: [Self; 2] = [Self::Transactions, Self::Addresses];
 }
 
 /// How far a level of the index is.
@@ -175,6 +180,9 @@ pub enum IndexLevel {
 pub struct IndexProgress {
     /// Which one.
     pub level: IndexLevel,
+    /// Whether every block of the best chain that is on disk is in it, now that all files have been read: what is not in
+    /// it is nowhere. The numbers below are counted now and then only.
+    pub whole: bool,
     /// Blocks of the best chain that are in it.
     pub blocks: u32,
     /// Blocks of the best chain that are on disk.

@@ -72,7 +72,7 @@ impl Server {
         // While the index grows, browsers tell on their consoles that something was not there yet.
         until_true("the directory has been read and indexed", || {
             let status: Status = server.get("/api/v1/status").json();
-            status.progress.complete && status.index.iter().all(|level| level.blocks >= level.of)
+            status.progress.complete && status.index.iter().all(|level| level.whole)
         });
         server
     }

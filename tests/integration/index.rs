@@ -1,6 +1,9 @@
 //! The index of transactions and addresses, held against a plain reading of the blocks: on everything that Core's kernel
 //! has written here, after reorgs and restarts.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use hindsight_tests::core_files::Records;
 use hindsight_tests::fixtures;
 use hindsight_tests::kernel_chain::KernelChain;
@@ -71,6 +74,30 @@ fn after_reorgs_and_restarts() {
         server = setup.clone().start().unwrap();
         ledger.compare(&server, 5);
     }
+}
+
+#[test]
+fn sums_that_are_asked_for_all_the_while() {
+    let mut scene = oddities::ground();
+    let (kernel, server) = served(&scene);
+    let script = &scene.blocks.last().unwrap().txdata[0].output[0].script_pubkey;
+    let sums = format!("/api/v1/address/{}", script.to_hex_string());
+    let (mut tip, done) = (scene.tip(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                server.get_ok(&sums);
+            }
+        });
+        for _ in 0..12 {
+            let block = scene.spend_on(tip);
+            tip = block.block_hash();
+            kernel.submit(&block).unwrap();
+            server.wait_for_tip(tip);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    Ledger::of(&chain_of(&kernel)).compare(&server, 1);
 }
 
 #[test]

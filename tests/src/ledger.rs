@@ -148,7 +148,7 @@ impl Ledger {
         let complete = |status: hindsight_shared::api::Status| {
             status.tip.is_some_and(|tip| tip.hash == self.tip.0)
                 && !status.index.is_empty()
-                && status.index.iter().all(|level| level.blocks == level.of && level.of > self.tip.1)
+                && status.index.iter().all(|level| level.whole)
         };
         until_true("every block is indexed", || complete(server.get(&format!("/{STATUS}")).json()));
     }

@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use bitcoin::{BlockHash, ScriptBuf};
 use hindsight::app::{App, OpenError, Options};
 use hindsight::http::{Access, AppState, Limits, router, serve};
-use hindsight::runs::rows::Level;
 use hindsight::source::DatadirOptions;
+use hindsight_shared::api::IndexLevel;
 use hindsight_shared::api::{BlockFacts, ErrorBody, STATUS, Status, TIP};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -68,7 +68,7 @@ impl Setup {
             },
             index_dir: self.index_dir.unwrap_or_else(|| own_index.path().to_owned()),
             cache_bytes: self.cache_bytes,
-            levels: Level::ALL.to_vec(),
+            levels: IndexLevel::ALL.to_vec(),
             index_memory: 64 << 20,
             demo: None,
         })?;

@@ -125,7 +125,7 @@ fn uninterrupted(datadir: &Path, index: &Path) -> Duration {
     let process = Process::start(datadir, index);
     until_true("all statistics are there", || {
         let status: Status = process.get("/api/v1/status").json();
-        let indexed = status.index.iter().all(|level| level.blocks == level.of) && !status.index.is_empty();
+        let indexed = status.index.iter().all(|level| level.whole) && !status.index.is_empty();
         status.progress.complete && status.progress.statistics == status.progress.blocks && indexed
     });
     let took = start.elapsed();

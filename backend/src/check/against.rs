@@ -16,7 +16,8 @@ use hindsight_shared::stats::row::SUMMARY_SIZE;
 use rayon::prelude::*;
 
 use super::answers::{Answer, Answers};
-use super::{Progress, RemoteError, Sample, in_the_background};
+use super::{Progress, RemoteError, Sample};
+use crate::source::in_the_background;
 
 /// Blocks compared at once.
 const BATCH: usize = 64;

@@ -15,10 +15,12 @@ use hindsight_shared::verify::check_whole;
 use rayon::prelude::*;
 
 use super::index::{IndexCheck, RowFound};
-use super::{Damage, Progress, Report, Sample, in_the_background};
+use super::{Damage, Progress, Report, Sample};
 use crate::chain::{Chain, NeedsPair, Node, Undo};
 use crate::index::Index;
-use crate::source::{BlockFile, BlockRecord, CoreFiles, Leftover, ListedFile, Position, SourceError, UndoRecord};
+use crate::source::{
+    BlockFile, BlockRecord, CoreFiles, Leftover, ListedFile, Position, SourceError, UndoRecord, in_the_background,
+};
 
 /// So many blocks are named whose undo a damaged record may be.
 const NAMED: usize = 3;

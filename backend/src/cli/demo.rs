@@ -9,8 +9,8 @@ use hindsight::app::{App, Options};
 use hindsight::config::{Config, DEFAULT_CORE_COMPAT, ServerArgs, default_listen, hosts};
 use hindsight::demo::DemoChain;
 use hindsight::http::{Named, several};
-use hindsight::runs::rows::Level;
 use hindsight::source::DatadirOptions;
+use hindsight_shared::api::IndexLevel;
 
 use super::{Served, serve_app, state};
 
@@ -41,7 +41,7 @@ pub(super) fn run(args: Demo) -> Result<ExitCode> {
         cors: server.cors.unwrap_or(false),
         core_compat: server.core_compat.unwrap_or(DEFAULT_CORE_COMPAT),
         cache_bytes: u64::from(server.cache.unwrap_or(CACHE)) << 20,
-        levels: Level::ALL.to_vec(),
+        levels: IndexLevel::ALL.to_vec(),
         index_memory: INDEX_MEMORY,
     };
     let others = DemoChain::ALL.into_iter().filter(|chain| *chain != args.chain);

@@ -13,8 +13,8 @@ use tower::ServiceExt;
 
 use super::{Access, AppState, Named, router, several};
 use crate::app::{App, Options};
-use crate::runs::rows::Level;
 use crate::source::DatadirOptions;
+use hindsight_shared::api::IndexLevel;
 
 struct Explorer {
     router: Router,
@@ -51,7 +51,7 @@ impl Explorer {
             datadir,
             index_dir,
             cache_bytes: 8 << 20,
-            levels: Level::ALL.to_vec(),
+            levels: IndexLevel::ALL.to_vec(),
             index_memory: 64 << 20,
             demo: None,
         })

@@ -17,9 +17,9 @@ use crate::runs::PageError;
 use crate::runs::hashes::Prefix;
 use crate::runs::postings::{self, Posting};
 use crate::runs::prefixes::{self, Entry, PageView};
-use crate::runs::rows::Level;
 use crate::runs::run::{Kind, PageKey, Run, SizePages, keyed};
 use crate::runs::{seal, sizes};
+use hindsight_shared::api::IndexLevel;
 
 /// Runs up to this many transactions have the pages of their sizes packed anew, since those of single blocks are not
 /// full.
@@ -45,7 +45,7 @@ impl Runs {
             }
             return Ok(false);
         }
-        for level in [Level::Transactions, Level::Addresses] {
+        for level in [IndexLevel::Transactions, IndexLevel::Addresses] {
             let mut runs: Vec<_> = heads.iter().filter(|run| run.level == level).cloned().collect();
             runs.sort_by_key(|run| run.from);
             let Some(parts) = choose(&runs).and_then(|ids| parts_of(&ids, &runs)) else { continue };
@@ -199,7 +199,7 @@ impl Runs {
 
     /// The sizes of a small run's blocks, packed anew; nothing where they stay as they are.
     fn sizes_of(&self, run: &Run) -> Result<SizePages, IndexError> {
-        if run.level != Level::Transactions || run.transactions() > SMALL {
+        if run.level != IndexLevel::Transactions || run.transactions() > SMALL {
             return Ok(SizePages::new());
         }
         let pages = self.store().run(|db| {

@@ -23,8 +23,8 @@ use super::view::{Cause, Failure, Live, View};
 use super::{Index, IndexError};
 use crate::runs::PageError;
 use crate::runs::hashes::Secret;
-use crate::runs::rows::Level;
 use crate::runs::run::{Kind, Packed, Run};
+use hindsight_shared::api::IndexLevel;
 
 /// Transactions in a slice of a merge, about: some 10 MiB of pages, and ten times that while they are sorted.
 const SLICE: u64 = 1 << 19;
@@ -155,7 +155,7 @@ impl Runs {
     ///
     /// # Errors
     /// As the index fails.
-    pub fn all(&self, level: Level) -> Result<Vec<Arc<Run>>, IndexError> {
+    pub fn all(&self, level: IndexLevel) -> Result<Vec<Arc<Run>>, IndexError> {
         self.look(|view| {
             let mut runs: Vec<_> =
                 view.all().iter().filter(|live| live.is_whole()).map(|live| live.run.clone()).collect();
@@ -203,7 +203,7 @@ impl Runs {
             return Ok(());
         }
         self.index.store.write(|transaction| {
-            for run in heads.iter().filter(|run| gone.contains(&run.id) && run.level == Level::Transactions) {
+            for run in heads.iter().filter(|run| gone.contains(&run.id) && run.level == IndexLevel::Transactions) {
                 let mut sizes = transaction.open_table(HEIGHT_TO_SIZES)?;
                 sizes.retain_in(run.from.0..=run.to().0, |_, _| false)?;
             }

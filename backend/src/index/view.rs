@@ -12,9 +12,9 @@ use crate::runs::PageError;
 use crate::runs::hashes::{MAX_PREFIX, Prefix};
 use crate::runs::postings::{self, Posting, Role};
 use crate::runs::prefixes::{Entry, PageView, Shape};
-use crate::runs::rows::Level;
 use crate::runs::run::{Kind, Packed, PageKey, Run, TxPosition};
 use crate::runs::sizes::{self, Place};
+use hindsight_shared::api::IndexLevel;
 
 type Stored = ReadOnlyTable<(u32, Prefix, u32), &'static [u8]>;
 
@@ -104,7 +104,7 @@ impl View {
     }
 
     /// The runs of a level, in no order.
-    pub fn runs(&self, level: Level) -> impl Iterator<Item = &Live> {
+    pub fn runs(&self, level: IndexLevel) -> impl Iterator<Item = &Live> {
         self.live.iter().filter(move |live| live.run.level == level)
     }
 

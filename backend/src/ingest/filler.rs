@@ -1,7 +1,7 @@
 //! Fills in what is computed from blocks behind the running server, newest first, on all cores: statistics, and the
 //! rows of every level of the index that is wanted. A block is read once for all of them.
 //!
-//! The thread runs at low priority and reads past the cache of what people ask for.
+//! All of it runs at low priority on threads of its own, and reads past the cache of what people ask for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,9 +19,10 @@ use rayon::prelude::*;
 use super::indexer::Indexer;
 use super::statistics::Statistics;
 use crate::chain::{Chain, Node};
-use crate::runs::rows::{BlockRows, Level};
-use crate::source::{CoreFiles, lower_priority};
+use crate::runs::rows::BlockRows;
+use crate::source::{CoreFiles, in_the_background};
 use crate::undo::UndoMap;
+use hindsight_shared::api::IndexLevel;
 
 /// Blocks computed between two looks at what is wanted: the newest come first, soon after they arrive.
 const AT_ONCE: usize = 128;
@@ -44,7 +45,7 @@ pub struct Filler {
 struct Wanted {
     node: Node,
     statistics: bool,
-    levels: Vec<Level>,
+    levels: Vec<IndexLevel>,
 }
 
 /// What was computed of a block.
@@ -66,8 +67,11 @@ impl Filler {
     }
 
     /// Works until `stop` is set.
-    pub fn run(mut self, stop: &AtomicBool) {
-        lower_priority();
+    pub fn run(self, stop: &AtomicBool) {
+        in_the_background(|| self.fill(stop));
+    }
+
+    fn fill(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             let wanted = self.wanted();
             if wanted.is_empty() {
@@ -153,8 +157,8 @@ impl Filler {
         } else {
             None
         };
-        let levels: Vec<Level> =
-            wanted.levels.iter().copied().filter(|level| complete || *level == Level::Transactions).collect();
+        let levels: Vec<IndexLevel> =
+            wanted.levels.iter().copied().filter(|level| complete || *level == IndexLevel::Transactions).collect();
         let rows =
             levels.iter().max().copied().zip(self.indexer.as_ref()).map(|(level, indexer)| {
                 (levels, BlockRows::new(level, indexer.secret(), &block, &txids, view.as_ref()))
@@ -169,7 +173,7 @@ impl Filler {
 
 /// A block's rows on their way to the index, with the levels that they are complete for; nothing where it could not be
 /// read.
-pub type Rows = Option<(Vec<Level>, BlockRows)>;
+pub type Rows = Option<(Vec<IndexLevel>, BlockRows)>;
 
 /// A block that lacks rows of some levels.
-pub type Lacking = (Height, Node, Vec<Level>);
+pub type Lacking = (Height, Node, Vec<IndexLevel>);

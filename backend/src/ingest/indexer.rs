@@ -21,9 +21,10 @@ use super::report::Report;
 use crate::chain::Chain;
 use crate::index::{IndexError, Runs};
 use crate::runs::hashes::Secret;
-use crate::runs::rows::{BlockRows, Level};
+use crate::runs::rows::BlockRows;
 use crate::runs::run::Run;
 use crate::runs::seal::seal;
+use hindsight_shared::api::IndexLevel;
 
 /// A run near the tip has at most so many blocks for each one above it.
 pub const BLOCKS_PER_DEPTH: u32 = 4;
@@ -51,6 +52,8 @@ pub struct Indexer {
     /// The tip that `levels` and `gathered` are of; `None` before the first look, and where they have to be looked at anew.
     tip: Option<(Height, BlockHash)>,
     generation: u32,
+    /// Whether all files had been read at the last look.
+    complete: bool,
     /// Where the next look goes on; `None` when everything has been looked at.
     below: Option<Height>,
     missed: Misses,
@@ -61,7 +64,7 @@ pub struct Indexer {
 /// What a level's runs cover, lowest first.
 #[derive(Debug)]
 struct Covered {
-    level: Level,
+    level: IndexLevel,
     ranges: Vec<RangeInclusive<Height>>,
 }
 
@@ -80,7 +83,7 @@ impl Covered {
 /// Rows of consecutive blocks, highest first.
 #[derive(Debug)]
 struct Gathered {
-    levels: Vec<Level>,
+    levels: Vec<IndexLevel>,
     /// The highest block's.
     to: Height,
     blocks: Vec<BlockRows>,
@@ -110,10 +113,12 @@ impl Gathered {
 
 impl Indexer {
     /// An indexer of these levels with so many bytes of memory.
-    pub fn new(runs: Arc<Runs>, report: Arc<Report>, levels: &[Level], memory: usize) -> Self {
-        let covered = |level: &Level| Covered { level: *level, ranges: Vec::new() };
+    pub fn new(runs: Arc<Runs>, report: Arc<Report>, levels: &[IndexLevel], memory: usize) -> Self {
+        report.tell_index(levels.iter().copied().map(begun).collect());
+        let covered = |level: &IndexLevel| Covered { level: *level, ranges: Vec::new() };
         Self {
             generation: runs.generation(),
+            complete: false,
             runs,
             report,
             memory,
@@ -143,15 +148,16 @@ impl Indexer {
     }
 
     fn look_for_changes(&mut self, chain: &RwLock<Chain>) {
+        let complete = self.report.progress().complete;
         let tip = tip_of(&chain.read());
-        if tip.is_none() || (tip == self.tip && self.generation == self.runs.generation() && !self.runs.has_damage()) {
+        let as_before = tip == self.tip && complete == self.complete && self.generation == self.runs.generation();
+        if tip.is_none() || (as_before && !self.runs.has_damage()) {
             return;
         }
-        let complete = self.report.progress().complete;
         // While files are being read, a run may be of blocks that have not been found yet.
         let keep =
             |run: &Run| if complete { is_of_chain(&chain.read(), run) } else { !is_of_another(&chain.read(), run) };
-        self.generation = self.runs.generation();
+        (self.generation, self.complete) = (self.runs.generation(), complete);
         if let Err(error) = self.runs.retain(keep).and_then(|()| self.look_at_runs()) {
             tracing::warn!(%error, "the index of transactions cannot be read: it is tried again");
             std::thread::sleep(PAUSE);
@@ -199,7 +205,7 @@ impl Indexer {
         wanted
     }
 
-    fn lacking(&self, height: Height) -> Vec<Level> {
+    fn lacking(&self, height: Height) -> Vec<IndexLevel> {
         let gathered = !self.gathered.blocks.is_empty()
             && height <= self.gathered.to
             && self.gathered.next().is_none_or(|next| height > next);
@@ -209,7 +215,7 @@ impl Indexer {
     }
 
     /// Takes over the rows of a block that was wanted for these levels: those above it have been taken before.
-    pub fn take(&mut self, height: Height, block: BlockHash, wanted: &[Level], rows: Rows, stop: &AtomicBool) {
+    pub fn take(&mut self, height: Height, block: BlockHash, wanted: &[IndexLevel], rows: Rows, stop: &AtomicBool) {
         let Some((levels, rows)) = rows else { return self.missed.note(height, block) };
         if levels == wanted {
             self.missed.lift(&block);

@@ -113,7 +113,7 @@ mod tests {
     use bitcoin::hashes::Hash;
 
     use super::*;
-    use crate::runs::rows::Level;
+    use hindsight_shared::api::IndexLevel;
 
     /// Runs of consecutive blocks from a height on, with so many transactions in each block.
     fn runs(from: u32, blocks: &[u32], transactions: u32) -> Vec<Arc<Run>> {
@@ -121,7 +121,7 @@ mod tests {
         let run = |(id, blocks): (u32, &u32)| {
             let run = Run {
                 id,
-                level: Level::Transactions,
+                level: IndexLevel::Transactions,
                 from: Height(next),
                 last: BlockHash::all_zeros(),
                 firsts: (0..=*blocks).map(|block| block * transactions).collect(),

@@ -4,18 +4,12 @@ use std::time::{Duration, Instant};
 
 use hindsight_shared::api::{IndexLevel, IndexProgress};
 
-use crate::runs::rows::Level;
-
 /// How often progress is told.
 const TELL: Duration = Duration::from_secs(10);
 
-/// A level of which nothing has been counted.
-pub const fn begun(level: Level) -> IndexProgress {
-    let level = match level {
-        Level::Transactions => IndexLevel::Transactions,
-        Level::Addresses => IndexLevel::Addresses,
-    };
-    IndexProgress { level, blocks: 0, of: 0, per_second: 0, seconds_left: None }
+/// A level of which nothing has been counted. Whether one is whole is not told here: who asks looks.
+pub const fn begun(level: IndexLevel) -> IndexProgress {
+    IndexProgress { level, whole: false, blocks: 0, of: 0, per_second: 0, seconds_left: None }
 }
 
 /// How fast transactions are indexed.

@@ -1,21 +1,27 @@
 //! What a script has been paid and what was spent from it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bitcoin::{Amount, OutPoint, Script};
 use hindsight_shared::Height;
 use hindsight_shared::address::{BalanceAt, Coin, Totals, Touched};
 use hindsight_shared::network::is_bip30_unspendable;
+use hindsight_shared::payload::Absence;
 use hindsight_shared::prevouts::Prevout;
 use rayon::prelude::*;
 
 use super::fates::is_lost;
 use super::fold::Fold;
-use super::lookup::{Candidate, ReadTx};
+use super::lookup::{Candidate, Gap, ReadTx};
 use super::{Explorer, QueryError};
-use crate::runs::rows::Level;
 use crate::runs::run::TxPosition;
+use hindsight_shared::api::IndexLevel;
 
 /// Transactions that are read together, on all cores.
 const AT_ONCE: usize = 256;
+
+/// Up to so many are read by the thread that was asked: it takes less time than to wake others.
+const FEW: usize = 64;
 
 /// Transactions of a script whose unspent outputs are listed at most.
 const MOST_FOR_COINS: usize = 50_000;
@@ -29,6 +35,24 @@ impl Before {
     pub const fn new(height: Height, index: u32) -> Self {
         Self(TxPosition { height, index })
     }
+}
+
+/// Transactions that may touch a script.
+#[derive(Debug)]
+struct Touching {
+    /// Highest first.
+    candidates: Vec<Candidate>,
+    /// Heights whose transactions are not among them.
+    gaps: Vec<Gap>,
+}
+
+/// What transactions do with a script.
+#[derive(Debug, Default)]
+struct Movements {
+    /// In the order of the candidates.
+    all: Vec<Movement>,
+    /// Heights of blocks that cannot be read now, or not with all that it takes: pruned, damaged, being written.
+    unread: BTreeSet<Height>,
 }
 
 /// What one transaction does with a script.
@@ -45,21 +69,22 @@ pub(super) struct Movement {
 }
 
 impl Explorer {
-    /// Up to `count` transactions of the best chain that touch a script, newest first.
+    /// Up to `count` transactions of the best chain that touch a script, newest first. Those whose blocks cannot be read
+    /// are left out; the sums tell how many blocks these are.
     ///
     /// # Errors
     /// Where the index or a transaction cannot be read.
     pub fn history(&self, script: &Script, before: Option<Before>, count: usize) -> Result<Vec<Touched>, QueryError> {
-        self.indexes(Level::Addresses)?;
+        self.indexes(IndexLevel::Addresses)?;
         self.of_one_chain(|_| {
             let mut rows = Vec::new();
             let mut before = before;
             // A prefix may lead to another script's transactions: as many more are looked at.
             while rows.len() < count {
-                let candidates = self.touching(script, before, count - rows.len())?;
+                let candidates = self.touching(script, before, count - rows.len())?.candidates;
                 let Some(last) = candidates.last() else { break };
                 before = Some(Before(last.position));
-                rows.extend(self.movements(script, &candidates)?.into_iter().map(|movement| movement.row));
+                rows.extend(self.movements(script, &candidates)?.all.into_iter().map(|movement| movement.row));
             }
             Ok(rows)
         })
@@ -81,19 +106,23 @@ impl Explorer {
         self.folded(script).map(|fold| fold.points())
     }
 
-    /// Outputs with a script that nobody has spent, newest first.
+    /// Outputs with a script that nobody has spent, newest first: of those above the highest block that is missing, since
+    /// it might spend others. (Blocks that have just arrived and are not indexed yet do not count: the answer is of the
+    /// moment before.)
     ///
     /// # Errors
     /// As [`Self::totals`]; [`QueryError::TooMany`] for scripts of more transactions than can be looked at at once.
     pub fn coins(&self, script: &Script) -> Result<Vec<Coin>, QueryError> {
-        self.indexes(Level::Addresses)?;
-        self.of_one_chain(|_| {
-            let candidates = self.touching(script, None, usize::MAX)?;
+        self.indexes(IndexLevel::Addresses)?;
+        self.of_one_chain(|tip| {
+            let Touching { candidates, gaps } = self.touching(script, None, usize::MAX)?;
             if candidates.len() > MOST_FOR_COINS {
                 return Err(QueryError::TooMany(candidates.len(), MOST_FOR_COINS));
             }
-            let mut coins = std::collections::BTreeMap::new();
-            for movement in self.movements(script, &candidates)?.into_iter().rev() {
+            let Movements { all, unread } = self.movements(script, &candidates)?;
+            let missing = gaps.iter().map(|gap| *gap.end()).filter(|end| *end < tip).chain(unread).max();
+            let mut coins = BTreeMap::new();
+            for movement in all.into_iter().rev().filter(|movement| Some(movement.row.height) > missing) {
                 let key = |outpoint: OutPoint| (outpoint.txid, outpoint.vout);
                 for spent in movement.spent {
                     coins.remove(&key(spent));
@@ -107,36 +136,48 @@ impl Explorer {
     }
 
     fn folded(&self, script: &Script) -> Result<Fold, QueryError> {
-        self.indexes(Level::Addresses)?;
-        self.of_one_chain(|_| {
-            let (tip, known) = {
-                let chain = self.chain.read();
-                let tip = chain.tip().and_then(|tip| Some((tip.hash, tip.height?)));
-                let known = self.folds.get(script).filter(|fold| fold.is_of(&chain));
-                (tip.ok_or(QueryError::NotIndexedYet("the script".to_owned(), 0))?, known)
-            };
-            let mut candidates = self.touching(script, None, usize::MAX)?;
-            candidates.reverse();
-            let missing = self.runs.look(|view| Ok(self.missing(&self.runs_of(view, Level::Addresses), Height(0))))?;
-            // What has been added up before holds only where nothing below has been indexed since.
-            let mut fold = known.filter(|fold| fold.totals.missing == missing).unwrap_or_default();
-            candidates.retain(|candidate| !fold.has(candidate.position.height));
-            for candidates in candidates.chunks(AT_ONCE) {
-                self.movements(script, candidates)?.iter().for_each(|movement| fold.add(movement));
-            }
-            fold.end(tip, missing);
-            self.folds.put(script, fold.clone());
-            Ok(fold)
-        })
+        self.indexes(IndexLevel::Addresses)?;
+        let kept = self.folds.of(script);
+        let mut kept = kept.lock();
+        let (fold, unread) = self.of_one_chain(|_| self.add_up(script, &kept))?;
+        // What could not be read may be another time.
+        if unread == 0 {
+            *kept = fold.clone();
+        }
+        Ok(fold)
+    }
+
+    /// The sums up to the tip, made of those that are known where these still hold, and how many blocks could not be read.
+    fn add_up(&self, script: &Script, known: &Fold) -> Result<(Fold, u32), QueryError> {
+        let (tip, is_of_chain) = {
+            let chain = self.chain.read();
+            let tip = chain.tip().and_then(|tip| Some((tip.hash, tip.height?)));
+            (tip.ok_or(QueryError::NotIndexedYet("the script".to_owned(), 0))?, known.is_of(&chain))
+        };
+        let Touching { mut candidates, gaps } = self.touching(script, None, usize::MAX)?;
+        let holds = is_of_chain && known.leaves_out(&gaps);
+        let mut fold = if holds { known.clone() } else { Fold::default() };
+        candidates.retain(|candidate| !fold.has(candidate.position.height));
+        candidates.reverse();
+        let mut unread = BTreeSet::new();
+        for candidates in candidates.chunks(AT_ONCE) {
+            let movements = self.movements(script, candidates)?;
+            movements.all.iter().for_each(|movement| fold.add(movement));
+            unread.extend(movements.unread);
+        }
+        let unread = u32::try_from(unread.len()).unwrap_or(u32::MAX);
+        fold.end(tip, gaps, unread);
+        Ok((fold, unread))
     }
 
     /// Transactions that may touch a script, highest first: at least `count`, if there are as many.
-    fn touching(&self, script: &Script, before: Option<Before>, count: usize) -> Result<Vec<Candidate>, QueryError> {
+    fn touching(&self, script: &Script, before: Option<Before>, count: usize) -> Result<Touching, QueryError> {
         let script = self.runs.secret().of_script(script);
         let before = before.map(|Before(before)| before);
         Ok(self.runs.look(|view| {
+            let runs = self.runs_of(view, IndexLevel::Addresses);
             let mut found = Vec::new();
-            for live in self.runs_of(view, Level::Addresses) {
+            for live in &runs {
                 if before.is_some_and(|before| live.run.from > before.height) {
                     continue;
                 }
@@ -147,18 +188,33 @@ impl Explorer {
                 found.extend(newest.into_iter().map(|(position, _)| position));
             }
             let place = |position| Candidate { position, place: view.place(position) };
-            Ok(found.into_iter().map(place).collect())
+            let candidates = found.into_iter().map(place).collect();
+            Ok(Touching { candidates, gaps: self.gaps(&runs, Height(0)) })
         })?)
     }
 
     /// What candidates do with a script, in their order; nothing where they do not touch it.
-    fn movements(&self, script: &Script, candidates: &[Candidate]) -> Result<Vec<Movement>, QueryError> {
-        let movement = |candidate: &Candidate| {
-            let read = self.read(candidate)?;
-            read.map_or(Ok(None), |read| movement(script, &read))
+    fn movements(&self, script: &Script, candidates: &[Candidate]) -> Result<Movements, QueryError> {
+        let look = |candidate: &Candidate| {
+            let looked = self.read(candidate).and_then(|read| read.map_or(Ok(None), |read| movement(script, &read)));
+            (candidate.position.height, looked)
         };
-        let movements: Result<Vec<Option<Movement>>, QueryError> = candidates.par_iter().map(movement).collect();
-        Ok(movements?.into_iter().flatten().collect())
+        let looked: Vec<(Height, Result<Option<Movement>, QueryError>)> = if candidates.len() <= FEW {
+            candidates.iter().map(look).collect()
+        } else {
+            candidates.par_iter().map(look).collect()
+        };
+        let mut movements = Movements::default();
+        for (height, looked) in looked {
+            match looked {
+                Ok(movement) => movements.all.extend(movement),
+                Err(error) if error.is_of_one_block() => {
+                    movements.unread.insert(height);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(movements)
     }
 }
 
@@ -171,6 +227,10 @@ fn movement(script: &Script, read: &ReadTx) -> Result<Option<Movement>, QueryErr
     }
     let outputs = (0_u32..).zip(tx.outputs()).filter(|(_, output)| output.script == script);
     let paid: Vec<(u32, Amount)> = outputs.map(|(vout, output)| (vout, output.value)).collect();
+    // Without undo it cannot be told what was spent.
+    if index > 0 && read.prevouts()?.is_none() {
+        return Err(QueryError::NoUndo { hash: read.node.hash, absence: Absence::NotReadYet });
+    }
     let spends = |prevout: &Prevout<'_>| prevout.script.to_script().as_script() == script;
     let spent: Vec<(OutPoint, Amount)> = read.prevouts()?.map_or_else(Vec::new, |prevouts| {
         let spent = tx.inputs().zip(prevouts).filter(|(_, prevout)| spends(prevout));

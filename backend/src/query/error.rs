@@ -8,8 +8,8 @@ use hindsight_shared::search::BlockId;
 
 use super::TxInBlock;
 use crate::index::IndexError;
-use crate::runs::rows::Level;
 use crate::source::SourceError;
+use hindsight_shared::api::IndexLevel;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -73,7 +73,7 @@ pub enum QueryError {
     NotIndexedYet(String, u32),
     /// The server was told not to index it.
     #[error("this server keeps no index of {}: start it with --index {}", level(*.0), level(*.0))]
-    NotIndexed(Level),
+    NotIndexed(IndexLevel),
     /// The transaction has no such output.
     #[error("transaction {0} has no output {1}")]
     NoOutput(Txid, u32),
@@ -100,6 +100,21 @@ pub enum QueryError {
     Decode(#[from] DecodeError),
 }
 
+impl QueryError {
+    /// Whether it is one block that cannot be had, and others may.
+    pub const fn is_of_one_block(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFound(_)
+                | Self::NotReadYet(..)
+                | Self::Pruned(_)
+                | Self::BeingWritten(_)
+                | Self::Damaged { .. }
+                | Self::NoUndo { .. }
+        )
+    }
+}
+
 impl From<SourceError> for QueryError {
     fn from(error: SourceError) -> Self {
         Self::Source(error.into())
@@ -124,10 +139,10 @@ fn others(blocks: u32) -> String {
 }
 
 /// What `--index` calls a level.
-pub fn level(level: Level) -> &'static str {
+pub fn level(level: IndexLevel) -> &'static str {
     match level {
-        Level::Transactions => "transactions",
-        Level::Addresses => "addresses",
+        IndexLevel::Transactions => "transactions",
+        IndexLevel::Addresses => "addresses",
     }
 }
 

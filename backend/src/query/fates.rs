@@ -13,9 +13,9 @@ use hindsight_shared::script::is_unspendable;
 
 use super::lookup::Candidate;
 use super::{Explorer, QueryError};
-use crate::runs::rows::Level;
 use crate::runs::run::{Kind, TxPosition};
 use crate::runs::sizes::Place;
+use hindsight_shared::api::IndexLevel;
 
 /// Transactions that are looked at for one answer; beyond them fates are unknown.
 const MOST_LOOKS: usize = 20_000;
@@ -49,7 +49,8 @@ impl WantedFates {
 #[derive(Debug, Default)]
 struct Suspects {
     places: BTreeMap<TxPosition, Option<Place>>,
-    missing: u32,
+    /// Whether every block that could hold one has been looked through.
+    complete: bool,
 }
 
 impl Explorer {
@@ -58,12 +59,12 @@ impl Explorer {
     /// # Errors
     /// Where the index or a suspect cannot be read.
     pub(super) fn fates(&self, wanted: WantedFates) -> Result<Vec<Fate>, QueryError> {
-        if self.indexes(Level::Addresses).is_err() {
+        if self.indexes(IndexLevel::Addresses).is_err() {
             return Ok(vec![Fate::Unknown; wanted.outputs.len()]);
         }
         let suspects = self.suspects(&wanted)?;
         let mut spenders: HashMap<OutPoint, Spender> = HashMap::new();
-        let complete = suspects.missing == 0 && suspects.places.len() <= MOST_LOOKS;
+        let complete = suspects.complete && suspects.places.len() <= MOST_LOOKS;
         for (position, place) in suspects.places.into_iter().take(MOST_LOOKS) {
             let Some(read) = self.read(&Candidate { position, place })? else { continue };
             let tx = read.tx()?;
@@ -91,7 +92,7 @@ impl Explorer {
         let outpoints: Vec<_> =
             wanted.outputs.iter().map(|output| secret.of_outpoint(&output.txid, output.vout)).collect();
         Ok(self.runs.look(|view| {
-            let runs = self.runs_of(view, Level::Addresses);
+            let runs = self.runs_of(view, IndexLevel::Addresses);
             let mut places = BTreeMap::new();
             let mut suspect = |position: Option<TxPosition>| {
                 if let Some(position) = position.filter(|position| *position > wanted.made) {
@@ -109,7 +110,7 @@ impl Explorer {
                     spending.for_each(|posting| suspect(live.run.position(posting.number)));
                 }
             }
-            Ok(Suspects { missing: self.missing(&runs, wanted.made.height), places })
+            Ok(Suspects { complete: self.gaps(&runs, wanted.made.height).is_empty(), places })
         })?)
     }
 }

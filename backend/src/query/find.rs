@@ -5,18 +5,15 @@ use std::ops::{Range, RangeInclusive};
 use bitcoin::Txid;
 use bitcoin::hashes::{Hash, sha256};
 use bytes::Bytes;
-use hindsight_shared::Height;
-use hindsight_shared::api::{IndexLevel, IndexProgress};
+use hindsight_shared::api::IndexLevel;
 use hindsight_shared::found_tx::{Fate, FoundTx, MOST_FATES, TxPlace};
 use hindsight_shared::search::BlockId;
 use hindsight_shared::tx_payload::TxPayload;
 
 use super::fates::{Output, WantedFates};
-use super::lookup::{Candidate, ReadTx};
+use super::lookup::{Candidate, ReadTx, heights};
 use super::{Explorer, QueryError, TxInBlock};
-use crate::index::IndexError;
 use crate::runs::hashes::{PREFIX_BITS, Prefix, of_txid};
-use crate::runs::rows::Level;
 use crate::runs::run::Kind;
 
 /// Transactions that a beginning of a txid may lead to; more are no help.
@@ -84,7 +81,7 @@ impl Explorer {
     /// # Errors
     /// As [`Self::find`]; [`QueryError::NoOutput`] where the transaction has no such output.
     pub fn fate(&self, txid: Txid, vout: u32) -> Result<Fate, QueryError> {
-        self.indexes(Level::Addresses)?;
+        self.indexes(IndexLevel::Addresses)?;
         self.of_one_chain(|_| {
             let found = self.found(txid)?;
             let first = found.first().ok_or(QueryError::Failed)?;
@@ -101,7 +98,7 @@ impl Explorer {
     /// As the index fails.
     pub fn beginning_with(&self, digits: &str) -> Result<Vec<Txid>, QueryError> {
         let Some(prefixes) = prefixes_of(digits) else { return Ok(Vec::new()) };
-        if self.indexes(Level::Transactions).is_err() {
+        if self.indexes(IndexLevel::Transactions).is_err() {
             return Ok(Vec::new());
         }
         let mut txids = Vec::new();
@@ -120,7 +117,7 @@ impl Explorer {
 
     /// Every transaction of the best chain with this id, highest first; at least one.
     fn found(&self, txid: Txid) -> Result<Vec<ReadTx>, QueryError> {
-        self.indexes(Level::Transactions)?;
+        self.indexes(IndexLevel::Transactions)?;
         let mut found = Vec::new();
         for candidate in self.candidates(of_txid(&txid)..=of_txid(&txid))? {
             let read = self.read(&candidate)?;
@@ -133,7 +130,7 @@ impl Explorer {
     fn candidates(&self, prefixes: RangeInclusive<Prefix>) -> Result<Vec<Candidate>, QueryError> {
         let mut candidates: Vec<Candidate> = self.runs.look(|view| {
             let mut found = Vec::new();
-            for live in self.runs_of(view, Level::Transactions) {
+            for live in self.runs_of(view, IndexLevel::Transactions) {
                 for entry in view.entries(live, Kind::Txids, prefixes.clone())? {
                     let Some(position) = live.run.position(entry.number) else { continue };
                     found.push(Candidate { position, place: view.place(position) });
@@ -147,19 +144,16 @@ impl Explorer {
     }
 
     /// Why there is no transaction: it is not indexed yet, or there is none.
-    fn not_found(&self, txid: Txid) -> Result<QueryError, IndexError> {
-        let missing = self.runs.look(|view| Ok(self.missing(&self.runs_of(view, Level::Transactions), Height(0))))?;
-        Ok(self.none_or_not_yet(txid, missing))
-    }
-
-    fn none_or_not_yet(&self, txid: Txid, missing: u32) -> QueryError {
-        let is_whole = |level: &IndexProgress| level.level == IndexLevel::Transactions && level.blocks == level.of;
-        if !self.report.progress().complete || !self.report.index().iter().any(is_whole) {
-            return QueryError::NotIndexedYet(format!("transaction {txid}"), missing);
+    fn not_found(&self, txid: Txid) -> Result<QueryError, QueryError> {
+        let complete = self.report.progress().complete;
+        let gaps = self.gaps_in(IndexLevel::Transactions)?;
+        let missing = heights(&gaps);
+        if !complete || self.have_blocks(&gaps) {
+            return Ok(QueryError::NotIndexedYet(format!("transaction {txid}"), missing));
         }
         let chain = self.chain.read();
         let all = chain.tip().and_then(|tip| tip.height).map_or(0, |height| height.0.saturating_add(1));
-        QueryError::NoSuchTransaction { txid, searched: all.saturating_sub(missing), missing }
+        Ok(QueryError::NoSuchTransaction { txid, searched: all.saturating_sub(missing), missing })
     }
 }
 

@@ -6,9 +6,11 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, Script, ScriptBuf};
 use hindsight_shared::Height;
 use hindsight_shared::address::{BalanceAt, Totals};
+use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 
 use super::address::Movement;
+use super::lookup::{Gap, heights};
 use crate::chain::Chain;
 
 /// Scripts whose sums are kept.
@@ -19,7 +21,7 @@ const POINTS: usize = 512;
 
 /// Sums of the scripts that were asked for lately.
 #[derive(Debug)]
-pub struct Folds(Cache<ScriptBuf, Arc<Fold>>);
+pub struct Folds(Cache<ScriptBuf, Arc<Mutex<Fold>>>);
 
 impl Default for Folds {
     fn default() -> Self {
@@ -28,14 +30,15 @@ impl Default for Folds {
 }
 
 impl Folds {
-    /// What is known of a script.
-    pub fn get(&self, script: &Script) -> Option<Fold> {
-        self.0.get(script).map(|fold| Fold::clone(&fold))
-    }
-
-    /// Keeps what is known of a script.
-    pub fn put(&self, script: &Script, fold: Fold) {
-        self.0.insert(script.to_owned(), Arc::new(fold));
+    /// What is known of a script, for one at a time to add to: who asks for the same meanwhile waits for it instead of
+    /// adding it up once more.
+    pub fn of(&self, script: &Script) -> Arc<Mutex<Fold>> {
+        if let Some(fold) = self.0.get(script) {
+            return fold;
+        }
+        let Ok(fold) =
+            self.0.get_or_insert_with(&script.to_owned(), || Ok::<_, std::convert::Infallible>(Arc::default()));
+        fold
     }
 }
 
@@ -44,6 +47,8 @@ impl Folds {
 pub struct Fold {
     /// The sums.
     pub totals: Totals,
+    /// Heights up to the last block's whose blocks are not in them.
+    gaps: Vec<Gap>,
     points: Vec<BalanceAt>,
     /// The balance after the last block that changed it.
     last: Option<BalanceAt>,
@@ -65,7 +70,7 @@ impl Default for Fold {
             spent: Amount::ZERO,
             missing: 0,
         };
-        Self { totals, points: Vec::new(), last: None, stride: 1, skipped: 0, ended: false }
+        Self { totals, gaps: Vec::new(), points: Vec::new(), last: None, stride: 1, skipped: 0, ended: false }
     }
 }
 
@@ -73,6 +78,13 @@ impl Fold {
     /// Whether it was made of blocks of this chain.
     pub fn is_of(&self, chain: &Chain) -> bool {
         chain.by_height(self.totals.height).is_some_and(|node| node.hash == self.totals.tip)
+    }
+
+    /// Whether it leaves out just what these gaps do, as far as it goes: nothing has been indexed below its end since.
+    pub fn leaves_out(&self, gaps: &[Gap]) -> bool {
+        let end = self.totals.height;
+        let up_to_end = gaps.iter().filter(|gap| *gap.start() <= end);
+        up_to_end.map(|gap| *gap.start()..=end.min(*gap.end())).eq(self.gaps.iter().cloned())
     }
 
     /// Whether the block at a height is in the sums.
@@ -113,9 +125,11 @@ impl Fold {
         }
     }
 
-    /// Everything up to a block has been added.
-    pub fn end(&mut self, (tip, height): (BlockHash, Height), missing: u32) {
-        (self.totals.tip, self.totals.height, self.totals.missing, self.ended) = (tip, height, missing, true);
+    /// Everything up to a block has been added, but for the blocks in gaps and so many that could not be read.
+    pub fn end(&mut self, (tip, height): (BlockHash, Height), gaps: Vec<Gap>, unread: u32) {
+        let totals = &mut self.totals;
+        (totals.tip, totals.height, totals.missing) = (tip, height, heights(&gaps).saturating_add(unread));
+        (self.gaps, self.ended) = (gaps, true);
     }
 
     /// The balance over time, lowest first.

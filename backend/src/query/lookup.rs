@@ -5,22 +5,33 @@
 //! that it spends, the scripts that it pays. Read alone, its witnesses and its undo are not held against what commits to
 //! them: that takes the whole block, which is read for the one transaction that is shown, not for each of a history.
 
+use std::ops::RangeInclusive;
+
 use bitcoin::Txid;
 use hindsight_shared::Height;
+use hindsight_shared::api::IndexLevel;
 use hindsight_shared::block::{BlockView, TxView};
 use hindsight_shared::payload::split_checksum;
 use hindsight_shared::prevouts::{PrevoutsView, TxPrevouts};
+use hindsight_shared::search::ListStart;
 
 use super::{Explorer, QueryError};
 use crate::chain::Node;
 use crate::index::{Live, View};
 use crate::ingest::is_of_chain;
-use crate::runs::rows::Level;
 use crate::runs::run::TxPosition;
 use crate::runs::sizes::Place;
 
 /// How often a question is asked again because the chain has changed meanwhile.
 const ASKED_AGAIN: u32 = 3;
+
+/// Consecutive heights, at least one.
+pub type Gap = RangeInclusive<Height>;
+
+/// How many heights lie in gaps.
+pub fn heights(gaps: &[Gap]) -> u32 {
+    gaps.iter().map(|gap| gap.end().0 - gap.start().0 + 1).sum()
+}
 
 /// A transaction that the index named.
 #[derive(Clone, Debug)]
@@ -77,7 +88,7 @@ impl ReadTx {
 
 impl Explorer {
     /// Refuses what the server was told not to index.
-    pub(super) fn indexes(&self, level: Level) -> Result<(), QueryError> {
+    pub(super) fn indexes(&self, level: IndexLevel) -> Result<(), QueryError> {
         self.about.levels.contains(&level).then_some(()).ok_or(QueryError::NotIndexed(level))
     }
 
@@ -102,22 +113,42 @@ impl Explorer {
     }
 
     /// The runs of a level that are of the best chain, highest first.
-    pub(super) fn runs_of<'v>(&self, view: &'v View, level: Level) -> Vec<&'v Live> {
+    pub(super) fn runs_of<'v>(&self, view: &'v View, level: IndexLevel) -> Vec<&'v Live> {
         let chain = self.chain.read();
         let mut runs: Vec<&Live> = view.runs(level).filter(|live| is_of_chain(&chain, &live.run)).collect();
         runs.sort_by_key(|live| std::cmp::Reverse(live.run.to()));
         runs
     }
 
-    /// Heights of the best chain from one on that none of these runs covers: not indexed yet, or not on this node.
-    pub(super) fn missing(&self, runs: &[&Live], from: Height) -> u32 {
-        let Some(tip) = self.chain.read().tip().and_then(|tip| tip.height) else { return 0 };
-        let (mut missing, mut next) = (0, from.0);
+    /// Heights of the best chain from one on that none of these runs covers, lowest first: not indexed yet, or not on this
+    /// node.
+    pub(super) fn gaps(&self, runs: &[&Live], from: Height) -> Vec<Gap> {
+        let Some(tip) = self.chain.read().tip().and_then(|tip| tip.height) else { return Vec::new() };
+        let (mut gaps, mut next) = (Vec::new(), from);
+        let mut gap = |from: Height, above: u32| {
+            gaps.extend(above.checked_sub(1).map(|to| from..=Height(to)).filter(|gap| !gap.is_empty()));
+        };
         for live in runs.iter().rev().filter(|live| live.run.to() >= from) {
-            missing += live.run.from.0.saturating_sub(next);
-            next = next.max(live.run.to().0.saturating_add(1));
+            gap(next, live.run.from.0);
+            next = next.max(Height(live.run.to().0.saturating_add(1)));
         }
-        missing + tip.0.saturating_add(1).saturating_sub(next)
+        gap(next, tip.0.saturating_add(1));
+        gaps
+    }
+
+    /// The same of all of a level.
+    pub(super) fn gaps_in(&self, level: IndexLevel) -> Result<Vec<Gap>, QueryError> {
+        Ok(self.runs.look(|view| Ok(self.gaps(&self.runs_of(view, level), Height(0))))?)
+    }
+
+    /// Whether blocks of these heights are on disk: they may be indexed in a while.
+    pub(super) fn have_blocks(&self, gaps: &[Gap]) -> bool {
+        let chain = self.chain.read();
+        let is_stored = |height: Height| chain.by_height(height).is_some_and(Node::is_stored);
+        gaps.iter().any(|gap| {
+            let downwards = chain.downwards(Some(ListStart::Height(*gap.end())));
+            downwards.take_while(|height| gap.contains(height)).any(is_stored)
+        })
     }
 
     /// Reads a transaction alone or, where its place is not known or not right any more, out of its block; `None` where

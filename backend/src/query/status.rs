@@ -3,13 +3,12 @@
 use std::sync::Weak;
 
 use bitcoin::p2p::Magic;
-use hindsight_shared::api::{HeightRange, Status};
+use hindsight_shared::api::{HeightRange, IndexLevel, IndexProgress, Status};
 use hindsight_shared::network::NetworkExt;
 use hindsight_shared::payload::VERSION;
 
 use super::{Explorer, facts};
 use crate::index::SCHEMA_VERSION;
-use crate::runs::rows::Level;
 
 /// What the explorer says of itself in [`Status`].
 #[derive(Clone, Debug)]
@@ -21,7 +20,7 @@ pub struct About {
     /// What the demo chain is, if it is one.
     pub demo: Option<String>,
     /// What is indexed beside blocks.
-    pub levels: Vec<Level>,
+    pub levels: Vec<IndexLevel>,
     /// Held by the thread that follows the source, as long as it runs.
     pub follower: Weak<()>,
 }
@@ -29,6 +28,8 @@ pub struct About {
 impl Explorer {
     /// How the server is doing.
     pub fn status(&self) -> Status {
+        let progress = self.report.progress();
+        let index = self.levels(progress.complete);
         let chain = self.chain.read();
         let ranges =
             chain.best().segments().iter().map(|segment| HeightRange { from: segment.from(), to: segment.to() });
@@ -44,8 +45,8 @@ impl Explorer {
             tip: chain.tip().map(|tip| facts(&chain, tip)),
             tied_with: chain.best().tied(),
             ranges: ranges.collect(),
-            progress: self.report.progress(),
-            index: self.report.index(),
+            progress,
+            index,
             unknown: [
                 "blocks that the node was told to reject or to prefer (invalidateblock, preciousblock)",
                 "headers whose blocks the node has not received",
@@ -55,6 +56,13 @@ impl Explorer {
             .to_vec(),
             warnings: self.warnings(),
         }
+    }
+
+    /// How far each level of the index is. Where it cannot be read, none is whole.
+    fn levels(&self, complete: bool) -> Vec<IndexProgress> {
+        let is_whole = |level| self.gaps_in(level).is_ok_and(|gaps| !self.have_blocks(&gaps));
+        let told = self.report.index().into_iter();
+        told.map(|told| IndexProgress { whole: complete && is_whole(told.level), ..told }).collect()
     }
 
     /// Whether the blocks directory can be read.

@@ -1,25 +1,12 @@
 //! What one block adds to the index: computed from its bytes and its undo, before anything is sorted or numbered.
 
 use bitcoin::{BlockHash, Script, Txid};
+use hindsight_shared::api::IndexLevel;
 use hindsight_shared::block::BlockView;
 use hindsight_shared::prevouts::{PrevoutScript, PrevoutsView};
 
 use super::hashes::{Prefix, Secret, of_txid};
 use super::sizes::TxSize;
-
-/// Where levels of the index end.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Level {
-    /// Txid to transaction.
-    Transactions,
-    /// Script to every transaction that touches it, and from there outpoint to spender.
-    Addresses,
-}
-
-impl Level {
-    /// Every level.
-    pub const ALL: [Self; 2] = [Self::Transactions, Self::Addresses];
-}
 
 /// What one block adds.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -30,9 +17,9 @@ pub struct BlockRows {
     pub sizes: Vec<TxSize>,
     /// Of each transaction's id.
     pub txids: Vec<Prefix>,
-    /// For [`Level::Addresses`], else empty.
+    /// For [`IndexLevel::Addresses`], else empty.
     pub outputs: Vec<Paid>,
-    /// For [`Level::Addresses`], else empty.
+    /// For [`IndexLevel::Addresses`], else empty.
     pub inputs: Vec<Spent>,
 }
 
@@ -58,9 +45,9 @@ pub struct Spent {
 
 impl BlockRows {
     /// What a whole block adds whose txids are known. Without prevouts its inputs lead nowhere: right for the first
-    /// block, and for [`Level::Transactions`].
+    /// block, and for [`IndexLevel::Transactions`].
     pub fn new(
-        level: Level,
+        level: IndexLevel,
         secret: &Secret,
         block: &BlockView<'_>,
         txids: &[Txid],
@@ -78,7 +65,7 @@ impl BlockRows {
             outputs: Vec::new(),
             inputs: Vec::new(),
         };
-        if level == Level::Addresses {
+        if level == IndexLevel::Addresses {
             rows.add_scripts(secret, block, prevouts);
         }
         rows

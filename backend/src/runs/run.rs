@@ -11,8 +11,8 @@ use hindsight_shared::Height;
 use hindsight_shared::bytes::Reader;
 
 use super::hashes::Prefix;
-use super::rows::Level;
 use super::{postings, prefixes};
+use hindsight_shared::api::IndexLevel;
 
 /// What tells a page from the others of its kind in a run: its first prefix, and its number among those with the same.
 pub type PageKey = (Prefix, u32);
@@ -33,10 +33,10 @@ impl Kind {
     pub const ALL: [Self; 3] = [Self::Txids, Self::Scripts, Self::Spends];
 
     /// The kinds of a level's runs.
-    pub const fn of(level: Level) -> &'static [Self] {
+    pub const fn of(level: IndexLevel) -> &'static [Self] {
         match level {
-            Level::Transactions => &[Self::Txids],
-            Level::Addresses => &[Self::Scripts, Self::Spends],
+            IndexLevel::Transactions => &[Self::Txids],
+            IndexLevel::Addresses => &[Self::Scripts, Self::Spends],
         }
     }
 }
@@ -47,7 +47,7 @@ pub struct Run {
     /// Its number among all runs that there have been.
     pub id: u32,
     /// What it is for.
-    pub level: Level,
+    pub level: IndexLevel,
     /// Its lowest block.
     pub from: Height,
     /// Its highest block.
@@ -113,9 +113,9 @@ impl Run {
         prefixes::Shape::new(self.spends, self.transactions())
     }
 
-    /// Level (1) ‖ lowest height (4) ‖ last hash (32) ‖ scripts (8) ‖ spends (8) ‖ transactions of each block (4 each).
+    /// IndexLevel (1) ‖ lowest height (4) ‖ last hash (32) ‖ scripts (8) ‖ spends (8) ‖ transactions of each block (4 each).
     pub fn pack(&self) -> Vec<u8> {
-        let mut out = vec![u8::from(self.level == Level::Addresses)];
+        let mut out = vec![u8::from(self.level == IndexLevel::Addresses)];
         out.extend_from_slice(&self.from.0.to_le_bytes());
         out.extend_from_slice(self.last.as_byte_array());
         out.extend_from_slice(&self.scripts.to_le_bytes());
@@ -130,8 +130,8 @@ impl Run {
     pub fn unpack(id: u32, bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(bytes);
         let level = match reader.u8().ok()? {
-            0 => Level::Transactions,
-            1 => Level::Addresses,
+            0 => IndexLevel::Transactions,
+            1 => IndexLevel::Addresses,
             _ => return None,
         };
         let from = Height(reader.u32().ok()?);
@@ -156,7 +156,7 @@ pub struct Packed {
     pub run: Run,
     /// Its pages by kind.
     pub pages: BTreeMap<Kind, BTreeMap<PageKey, Vec<u8>>>,
-    /// Of its blocks; for [`Level::Transactions`].
+    /// Of its blocks; for [`IndexLevel::Transactions`].
     pub sizes: SizePages,
 }
 
@@ -190,7 +190,7 @@ mod tests {
     fn run() -> Run {
         Run {
             id: 7,
-            level: Level::Addresses,
+            level: IndexLevel::Addresses,
             from: Height(100),
             last: BlockHash::from_byte_array([9; 32]),
             firsts: vec![0, 1, 5, 6],

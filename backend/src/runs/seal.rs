@@ -9,16 +9,17 @@ use rayon::prelude::*;
 use super::hashes::Prefix;
 use super::postings::{self, Posting, Role};
 use super::prefixes::{self, Entry};
-use super::rows::{BlockRows, Level};
+use super::rows::BlockRows;
 use super::run::{Kind, Packed, Run, SizePages, keyed};
 use super::sizes::{SizesPage, TxSize};
+use hindsight_shared::api::IndexLevel;
 
 /// A script that is spent from this often in a run has its spends told by name: to look at fewer is cheaper than to keep
 /// them.
 const NAMED_FROM: usize = 256;
 
 /// A run of blocks from a height on, lowest first; `None` of no blocks. Its number is 0 until it is kept.
-pub fn seal(level: Level, from: Height, blocks: &[BlockRows]) -> Option<Packed> {
+pub fn seal(level: IndexLevel, from: Height, blocks: &[BlockRows]) -> Option<Packed> {
     let last = blocks.last()?.block;
     let mut firsts = vec![0];
     for block in blocks {
@@ -26,8 +27,8 @@ pub fn seal(level: Level, from: Height, blocks: &[BlockRows]) -> Option<Packed> 
     }
     let run = Run { id: 0, level, from, last, firsts, scripts: 0, spends: 0 };
     Some(match level {
-        Level::Transactions => transactions(run, blocks),
-        Level::Addresses => addresses(run, blocks),
+        IndexLevel::Transactions => transactions(run, blocks),
+        IndexLevel::Addresses => addresses(run, blocks),
     })
 }
 

@@ -232,6 +232,15 @@ pub fn lower_priority() {
     advice::lower_priority();
 }
 
+/// Does work on all cores at low priority, with threads of its own: who waits for an answer does not wait for them.
+pub fn in_the_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match rayon::ThreadPoolBuilder::new().start_handler(|_| lower_priority()).build() {
+        Ok(pool) => pool.install(work),
+        // Where the system has no thread left, this one has to do.
+        Err(_) => work(),
+    }
+}
+
 /// A length as `usize`; what no address space holds is more than any window has.
 pub(super) fn to_usize(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)

@@ -89,7 +89,7 @@ fn level_fact(progress: IndexProgress) -> AnyView {
         IndexLevel::Transactions => "Index of transactions",
         IndexLevel::Addresses => "Index of addresses",
     };
-    let value = if progress.blocks >= progress.of {
+    let value = if progress.whole {
         view! { {count(progress.of.into(), "block")} " indexed" }.into_any()
     } else {
         let left = progress.seconds_left.map(|seconds| [&span(seconds.into()), " left"].concat());
@@ -99,7 +99,7 @@ fn level_fact(progress: IndexProgress) -> AnyView {
         }
         .into_any()
     };
-    view! { <Fact name wide=true value=view! { <span data-test="index" data-whole=(progress.blocks >= progress.of).to_string()>{value}</span> }.into_any() /> }.into_any()
+    view! { <Fact name wide=true value=view! { <span data-test="index" data-whole=progress.whole.to_string()>{value}</span> }.into_any() /> }.into_any()
 }
 
 /// How much of something is done.

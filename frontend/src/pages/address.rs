@@ -183,7 +183,7 @@ fn AddressHead(
     };
     let missing = move || {
         let sums = sums.get().filter(|sums| sums.missing > 0)?;
-        let still = indexed.get().is_some_and(|progress| progress.blocks < progress.of);
+        let still = indexed.get().is_some_and(|progress| !progress.whole);
         let why = if still {
             " that are not indexed yet. The newest come first, and this page follows."
         } else {

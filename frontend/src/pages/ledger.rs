@@ -54,19 +54,24 @@ impl Ledger {
         self.history.with_untracked(|history| history.rows().get(index(at)).copied())
     }
 
-    /// Fetches the newest rows again; where they are what is there already, nothing changes.
+    /// Fetches the newest rows again. Where they are what is there already, only the end is open again: what lies below the
+    /// lowest row may have been indexed since.
     pub fn top(self) {
         if self.busy.get_untracked() {
             return;
         }
         self.busy.set(true);
         leptos::task::spawn_local(async move {
-            let page = self.page(None, PAGE).await;
-            if let Some(page) = page.filter(|page| !self.begins_with(page)) {
-                let rows = self.history.with_untracked(|history| narrow(history.rows().len()));
-                self.first.update_value(|first| *first += rows);
-                self.history.set(History::default());
-                self.put(page, PAGE);
+            match self.page(None, PAGE).await {
+                // Nothing was asked for below it: whether it is complete is open.
+                Some(page) if self.begins_with(&page) => self.put(Vec::new(), 0),
+                Some(page) => {
+                    let rows = self.history.with_untracked(|history| narrow(history.rows().len()));
+                    self.first.update_value(|first| *first += rows);
+                    self.history.set(History::default());
+                    self.put(page, PAGE);
+                }
+                None => {}
             }
             let _ = self.busy.try_set(false);
         });

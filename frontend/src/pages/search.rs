@@ -62,7 +62,7 @@ fn nothing(text: &str, chain: Chain) -> String {
             ". This server indexes neither transactions nor addresses: it knows blocks by height, hash and day."
                 .to_owned()
         }
-        [Some(progress), _] | [_, Some(progress)] if progress.blocks < progress.of => [
+        [Some(progress), _] | [_, Some(progress)] if !progress.whole => [
             " as far as is known yet: ",
             &group(progress.blocks),
             " of ",

@@ -154,7 +154,7 @@ fn follow(txid: Txid, after: RwSignal<Option<Afterlife>>) {
         let Some(progress) = transactions.get() else { return };
         let is_old = after.with_untracked(|after| after.as_ref().is_none_or(|after| after.is_old(tip)));
         // What was not found once need not be asked for every few seconds while the index grows.
-        let may_be_there = after.with_untracked(Option::is_some) || progress.blocks >= progress.of;
+        let may_be_there = after.with_untracked(Option::is_some) || progress.whole;
         if is_old && (may_be_there || !asked) {
             asked = true;
             ask_found(txid, answer);
@@ -181,7 +181,7 @@ impl Links {
     fn new(network: Network) -> Self {
         let chain = expect_context::<Chain>();
         let (transactions, addresses) = (chain.index(IndexLevel::Transactions), chain.index(IndexLevel::Addresses));
-        let is_whole = move || transactions.get().is_some_and(|progress| progress.blocks >= progress.of);
+        let is_whole = move || transactions.get().is_some_and(|progress| progress.whole);
         Self {
             network,
             all: Memo::new(move |_| is_whole()).into(),

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use bitcoin::p2p::Magic;
 use bitcoin::{Amount, OutPoint, Script, Txid};
 use hindsight::runs::hashes::{Prefix, Secret};
-use hindsight::runs::rows::{BlockRows, Level};
+use hindsight::runs::rows::BlockRows;
 use hindsight::runs::run::Kind;
 use hindsight::runs::seal::seal;
 use hindsight::source::{BlockFile, BlockRecord, BlockSource, CoreFiles, Datadir, DatadirOptions};
 use hindsight_fuzz::pages::What;
 use hindsight_shared::Height;
 use hindsight_shared::address::{BalanceAt, Coin, Row, Totals, Touched};
+use hindsight_shared::api::IndexLevel;
 use hindsight_shared::block::BlockView;
 use hindsight_shared::found_tx::{Fate, FoundTx, Spender, TxPlace};
 use hindsight_shared::network::network_of;
@@ -327,9 +328,9 @@ fn pages(seeds: &Seeds, name: &str, files: &CoreFiles, blk: &BlockFile) -> Resul
         let undo = files.undo(undo)?;
         let prevouts = PrevoutsView::from_undo(split_checksum(&undo).0)?;
         let txids: Vec<Txid> = block.txs().map(|tx| tx.txid()).collect();
-        rows.push(BlockRows::new(Level::Addresses, &secret, &block, &txids, Some(&prevouts)));
+        rows.push(BlockRows::new(IndexLevel::Addresses, &secret, &block, &txids, Some(&prevouts)));
     }
-    for level in Level::ALL {
+    for level in IndexLevel::ALL {
         let packed = seal(level, Height(u32::try_from(spends)?), &rows).ok_or("a run of some blocks")?;
         let run = &packed.run;
         let write = |what: What, kind: &str, entries: u64, first: Prefix, page: &[u8]| {

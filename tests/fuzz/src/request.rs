@@ -11,8 +11,8 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use hindsight::app::{App, Options};
 use hindsight::http::{Access, AppState, router};
-use hindsight::runs::rows::Level;
 use hindsight::source::DatadirOptions;
+use hindsight_shared::api::IndexLevel;
 use hindsight_shared::api::{ErrorBody, Progress, Status};
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
@@ -36,7 +36,7 @@ impl Server {
             datadir: DatadirOptions { datadir: datadir(), ..DatadirOptions::default() },
             index_dir: dir.path().to_owned(),
             cache_bytes: 64 << 20,
-            levels: Level::ALL.to_vec(),
+            levels: IndexLevel::ALL.to_vec(),
             index_memory: 64 << 20,
             demo: None,
         };
@@ -72,7 +72,7 @@ impl Server {
 fn is_whole(status: &Status) -> bool {
     let Progress { complete, blocks, statistics, .. } = status.progress;
     let index = &status.index;
-    complete && statistics == blocks && index.len() == 2 && index.iter().all(|level| level.blocks == blocks)
+    complete && statistics == blocks && index.len() == 2 && index.iter().all(|level| level.whole)
 }
 
 /// Where the demo chain lies. A fuzzer ends without dropping anything, so there is one folder for all runs.

@@ -79,7 +79,7 @@ fn open(dir: &Path) -> Runs {
 
 fn add(runs: &Runs, heights: std::ops::Range<u32>) {
     let blocks: Vec<BlockRows> = heights.clone().map(block).collect();
-    for level in Level::ALL {
+    for level in IndexLevel::ALL {
         runs.add(seal(level, Height(heights.start), &blocks).unwrap());
     }
 }
@@ -135,7 +135,7 @@ fn answered(runs: &Runs, prefixes: &Plain) -> Plain {
     runs.look(|view| {
         for prefix in prefixes.txids.keys().copied() {
             let mut found = Vec::new();
-            for live in view.runs(Level::Transactions) {
+            for live in view.runs(IndexLevel::Transactions) {
                 let entries = view.entries(live, Kind::Txids, prefix..=prefix)?;
                 found.extend(entries.iter().map(|entry| of(live, entry.number)));
             }
@@ -143,7 +143,7 @@ fn answered(runs: &Runs, prefixes: &Plain) -> Plain {
         }
         for prefix in prefixes.pays.keys().chain(prefixes.spends.keys()).copied() {
             let (mut pays, mut spends) = (Vec::new(), Vec::new());
-            for live in view.runs(Level::Addresses) {
+            for live in view.runs(IndexLevel::Addresses) {
                 for posting in view.postings(live, prefix..=prefix)? {
                     let position = of(live, posting.number);
                     pays.extend(posting.role.pays.then_some(position));
@@ -167,7 +167,7 @@ fn named_spends(runs: &Runs, heights: impl Iterator<Item = u32>) -> usize {
     let mut named = 0;
     runs.look(|view| {
         for (height, spent) in spends.clone() {
-            let live = view.runs(Level::Addresses).filter(|live| live.run.covers(Height(height)));
+            let live = view.runs(IndexLevel::Addresses).filter(|live| live.run.covers(Height(height)));
             let mut says_so = false;
             let mut found = false;
             for live in live {
@@ -236,7 +236,7 @@ fn answers_are_the_same_at_every_step() {
         slices += 1;
     }
     assert!(slices > 10, "{slices}");
-    for level in Level::ALL {
+    for level in IndexLevel::ALL {
         let all = runs.all(level).unwrap();
         assert_eq!(all.iter().map(|run| (run.from.0, run.to().0)).collect::<Vec<_>>(), [(0, 29)]);
         assert_eq!(all[0].last, hash(29));
@@ -262,7 +262,7 @@ fn what_is_of_another_chain_goes_and_the_rest_stays() {
     runs.commit().unwrap();
     assert!(runs.merge(any_four).unwrap());
     assert!(answered(&runs, &plain(0..41)) == plain(0..41));
-    runs.retain(|run| run.level == Level::Addresses || run.to().0 < 40).unwrap();
+    runs.retain(|run| run.level == IndexLevel::Addresses || run.to().0 < 40).unwrap();
     assert!(answered(&runs, &plain(0..41)).txids.is_empty());
     assert_eq!(answered(&runs, &plain(0..41)).pays, plain(0..41).pays);
 }
@@ -274,7 +274,7 @@ fn a_damaged_page_costs_its_run() {
     add(&runs, 0..20);
     add(&runs, 20..30);
     runs.commit().unwrap();
-    let damaged = runs.all(Level::Transactions).unwrap()[0].clone();
+    let damaged = runs.all(IndexLevel::Transactions).unwrap()[0].clone();
     let flip = |transaction: &WriteTransaction| {
         let mut table = transaction.open_table(page_table(Kind::Txids))?;
         let key = (damaged.id, 0, 0)..=(damaged.id, Prefix::MAX, u32::MAX);
@@ -287,7 +287,7 @@ fn a_damaged_page_costs_its_run() {
     runs.store().write(flip).unwrap();
     let look = || {
         runs.look(|view| {
-            view.runs(Level::Transactions)
+            view.runs(IndexLevel::Transactions)
                 .map(|live| view.entries(live, Kind::Txids, 0..=MAX_PREFIX))
                 .collect::<Result<Vec<_>, _>>()
         })
@@ -299,6 +299,6 @@ fn a_damaged_page_costs_its_run() {
     runs.retain(|_| true).unwrap();
     assert!(!runs.has_damage());
     let blocks: Vec<BlockRows> = (0..20).map(block).collect();
-    runs.add(seal(Level::Transactions, Height(0), &blocks).unwrap());
+    runs.add(seal(IndexLevel::Transactions, Height(0), &blocks).unwrap());
     assert!(answered(&runs, &plain(0..30)) == plain(0..30));
 }
