@@ -1,30 +1,47 @@
-//! Somebody who asks all the while: how long answers take while the index is being written, and while it is only being
-//! made ready to be.
+//! Somebody who asks all the while: how long answers take while rows are only being made, while they are written, and while
+//! runs are merged.
+//!
+//! A look that asks nothing takes what it takes to get at one state of all runs: waiting for a lock would be seen there.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
 use hindsight::index::Runs;
 use parking_lot::Mutex;
 
-use super::find_txid;
 use super::history::History;
+use super::look_up::find_txid;
 use super::measure::Spread;
 
 /// How long the reader rests between two questions: it is to notice, not to be load.
 const REST: Duration = Duration::from_micros(500);
 
+/// What the writer does.
+#[derive(Clone, Copy, Debug)]
+pub enum Phase {
+    /// It waits for rows.
+    Waits,
+    /// It writes a run.
+    Commits,
+    /// It merges a slice, and writes that.
+    Merges,
+}
+
+impl Phase {
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Waits, "rows are only made"), (Self::Commits, "a run is written"), (Self::Merges, "runs are merged")];
+}
+
 /// What the reader is told, and what it has measured.
 #[derive(Debug)]
 pub struct Reader {
     history: Mutex<History>,
-    /// Whether rows are being written or merged.
-    pub writing: AtomicBool,
+    phase: AtomicU8,
     stop: AtomicBool,
     asked: AtomicU64,
-    quiet: Mutex<Spread>,
-    busy: Mutex<Spread>,
+    /// By phase: looks that ask nothing, and txids.
+    spreads: [Mutex<[Spread; 2]>; 3],
 }
 
 impl Reader {
@@ -32,11 +49,10 @@ impl Reader {
     pub fn new(history: History) -> Self {
         Self {
             history: Mutex::new(history),
-            writing: AtomicBool::new(false),
+            phase: AtomicU8::new(Phase::Waits as u8),
             stop: AtomicBool::new(false),
             asked: AtomicU64::new(0),
-            quiet: Mutex::default(),
-            busy: Mutex::default(),
+            spreads: Default::default(),
         }
     }
 
@@ -45,7 +61,12 @@ impl Reader {
         *self.history.lock() = history;
     }
 
-    /// Asks until it is stopped. An answer counts as busy where rows were written from its beginning to its end.
+    /// What the writer does from now on.
+    pub fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    /// Asks until it is stopped. An answer counts where the phase was the same from its beginning to its end.
     pub fn ask(&self, runs: &Runs) -> Result<()> {
         while !self.stop.load(Ordering::Relaxed) {
             std::thread::sleep(REST);
@@ -55,13 +76,13 @@ impl Reader {
                 continue;
             }
             let (txid, _) = history.sample(number);
-            let before = self.writing.load(Ordering::Relaxed);
-            let mut spread = Spread::default();
-            spread.time(|| find_txid(runs, txid))?;
-            let after = self.writing.load(Ordering::Relaxed);
-            if before == after {
-                let place = if after { &self.busy } else { &self.quiet };
-                place.lock().add(&spread);
+            let before = self.phase.load(Ordering::Relaxed);
+            let mut asked: [Spread; 2] = Default::default();
+            asked[0].time(|| Ok(runs.look(|_| Ok(()))?))?;
+            asked[1].time(|| find_txid(runs, txid))?;
+            if before == self.phase.load(Ordering::Relaxed) {
+                let mut spreads = self.spreads[usize::from(before)].lock();
+                spreads.iter_mut().zip(&asked).for_each(|(all, one)| all.add(one));
             }
         }
         Ok(())
@@ -74,7 +95,10 @@ impl Reader {
 
     /// What was measured.
     pub fn tell_spreads(&self) {
-        println!("a txid while rows are made: {}", self.quiet.lock());
-        println!("a txid while rows are written and merged: {}", self.busy.lock());
+        for (phase, name) in Phase::ALL {
+            let spreads = self.spreads[phase as usize].lock();
+            println!("while {name}: a look alone {}", spreads[0]);
+            println!("while {name}: a txid {}", spreads[1]);
+        }
     }
 }
