@@ -54,8 +54,9 @@ impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut times = self.0.clone();
         times.sort_unstable();
-        let at = |percent: usize| times.get(times.len() * percent / 100).copied().unwrap_or_default();
+        let at = |permille: usize| times.get(times.len() * permille / 1000).copied().unwrap_or_default();
         let most = times.last().copied().unwrap_or_default();
-        write!(f, "{} answers, p50 {:?}, p99 {:?}, at most {most:?}", times.len(), at(50), at(99))
+        let [half, nearly, almost] = [500, 990, 999].map(at);
+        write!(f, "{} times, p50 {half:.0?}, p99 {nearly:.0?}, p99.9 {almost:.0?}, at most {most:.0?}", times.len())
     }
 }

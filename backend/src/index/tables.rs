@@ -6,7 +6,7 @@ use crate::runs::hashes::Prefix;
 use crate::runs::run::Kind;
 
 /// Raised whenever a table or an entry changes its form. An index of another version is refused.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// `schema`, `magic`, `blocks`: what the index is and what it belongs to.
 pub const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");

@@ -2,7 +2,8 @@
 //!
 //! A transaction is found by its number, and its number by the txid; to read it alone, its place in the block has to be
 //! known. Sizes are close to each other within a block, so each block has Golomb-Rice parameters of its own, and a group of
-//! blocks shares a page. A place is the sum of the sizes in front of it: a few thousand codes at most.
+//! blocks shares a page. A place is the sum of the sizes in front of it; every hundred or so that sum is marked, so that few
+//! codes are read for it.
 
 use std::ops::Range;
 
@@ -10,13 +11,18 @@ use bitcoin::VarInt;
 use dsi_bitstream::prelude::*;
 use hindsight_shared::block::HEADER_SIZE;
 
+use super::samples::GROUP;
 use super::{Bits, PAGE, PageError, bits_at};
 
-/// Bits of a block's number of transactions, of a parameter, and of the bits that all of its sizes take. A block has at most
-/// 4,000,000 bytes.
+/// Bits of a block's number of transactions, of a parameter, and of the bits that its marks and sizes take. A block has at
+/// most 4,000,000 bytes.
 const COUNT: usize = 17;
 const PARAMETER: usize = 5;
-const CODES: usize = 32;
+const BODY: usize = 32;
+
+/// Bits of each of a mark's three numbers: bytes of the transactions in front of it, of their undo, and bits of their
+/// codes. The undo of a block's 24,000 inputs at most, each with a script of 10,000 bytes at most, is within that.
+const MARK: usize = 28;
 
 /// Bytes of a transaction and of its undo: nothing for a coinbase, and where the block has no undo.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -46,9 +52,16 @@ impl SizesPage {
     /// Adds a block, unless there is no room for it. A page takes its first block however large that is.
     pub fn push(&mut self, sizes: &[TxSize]) -> bool {
         let [tx, undo] = [parameter(sizes, |size| size.tx), parameter(sizes, |size| size.undo)];
-        let code = |size: &TxSize| len_rice(size.tx.into(), tx) + len_rice(size.undo.into(), undo);
-        let codes = sizes.iter().map(code).sum::<usize>();
-        let bits = self.bits + COUNT + 2 * PARAMETER + CODES + codes;
+        let code = |size: &TxSize| (len_rice(size.tx.into(), tx) + len_rice(size.undo.into(), undo)) as u64;
+        let (mut marks, mut sum) = (Vec::new(), [0_u64; 3]);
+        for (index, size) in sizes.iter().enumerate() {
+            if index > 0 && index % GROUP == 0 {
+                marks.push(sum);
+            }
+            sum = [sum[0] + u64::from(size.tx), sum[1] + u64::from(size.undo), sum[2] + code(size)];
+        }
+        let body = (marks.len() * 3 * MARK) as u64 + sum[2];
+        let bits = self.bits + COUNT + 2 * PARAMETER + BODY + usize::try_from(body).unwrap_or(usize::MAX / 2);
         if self.blocks > 0 && bits.div_ceil(32) * 4 > PAGE {
             return false;
         }
@@ -56,7 +69,10 @@ impl SizesPage {
         let _ = self.words.write_bits(sizes.len() as u64, COUNT);
         let _ = self.words.write_bits(tx as u64, PARAMETER);
         let _ = self.words.write_bits(undo as u64, PARAMETER);
-        let _ = self.words.write_bits(codes as u64, CODES);
+        let _ = self.words.write_bits(body, BODY);
+        for number in marks.into_iter().flatten() {
+            let _ = self.words.write_bits(number & ((1 << MARK) - 1), MARK);
+        }
         for size in sizes {
             let _ = self.words.write_rice(size.tx.into(), tx);
             let _ = self.words.write_rice(size.undo.into(), undo);
@@ -109,9 +125,10 @@ pub fn place(page: &[u8], block: u32, index: u32) -> Result<Place, PageError> {
         return Err(reader.short());
     }
     let head = |list: u64| VarInt(list).size() as u64;
-    let mut tx = HEADER_SIZE as u64 + head(header.count.into());
-    let mut undo = head((header.count.max(1) - 1).into());
-    for _ in 0..index {
+    let before = reader.go_to_mark(&header, index / GROUP as u32)?;
+    let mut tx = HEADER_SIZE as u64 + head(header.count.into()) + before.tx;
+    let mut undo = head((header.count.max(1) - 1).into()) + before.undo;
+    for _ in 0..index % GROUP as u32 {
         let size = reader.size(&header)?;
         (tx, undo) = (tx + u64::from(size.tx), undo + u64::from(size.undo));
     }
@@ -127,6 +144,7 @@ pub fn blocks(page: &[u8], blocks: u32) -> Result<Vec<Vec<TxSize>>, PageError> {
     let mut reader = Reader::new(page)?;
     let mut block = || {
         let header = reader.block()?;
+        reader.go_to_mark(&header, 0)?;
         (0..header.count).map(|_| reader.size(&header)).collect()
     };
     (0..blocks).map(|_| block()).collect()
@@ -142,8 +160,15 @@ struct Header {
     count: u32,
     tx: usize,
     undo: usize,
-    /// Bits of the sizes.
-    codes: u64,
+    /// Bits of the marks and the sizes.
+    body: u64,
+}
+
+/// What lies in front of a mark.
+#[derive(Default)]
+struct Before {
+    tx: u64,
+    undo: u64,
 }
 
 impl<'a> Reader<'a> {
@@ -155,17 +180,37 @@ impl<'a> Reader<'a> {
     fn block(&mut self) -> Result<Header, PageError> {
         let mut bits = |bits| self.codes.read_bits(bits).ok();
         let header = (|| {
-            let (count, tx, undo, codes) = (bits(COUNT)?, bits(PARAMETER)?, bits(PARAMETER)?, bits(CODES)?);
+            let (count, tx, undo, body) = (bits(COUNT)?, bits(PARAMETER)?, bits(PARAMETER)?, bits(BODY)?);
             let small = |value| usize::try_from(value).ok();
-            Some(Header { count: u32::try_from(count).ok()?, tx: small(tx)?, undo: small(undo)?, codes })
+            Some(Header { count: u32::try_from(count).ok()?, tx: small(tx)?, undo: small(undo)?, body })
         })();
         header.ok_or_else(|| self.short())
     }
 
     /// Goes on behind a block's sizes.
     fn skip(&mut self, header: &Header) -> Result<(), PageError> {
-        let here = self.codes.bit_pos().map_err(|_| self.short())?;
-        self.codes.set_bit_pos(here + header.codes).map_err(|_| self.short())
+        let here = self.here()?;
+        self.go_to(here + header.body)
+    }
+
+    /// From the end of a block's header to a mark's sizes; those of mark 0 are the first.
+    fn go_to_mark(&mut self, header: &Header, mark: u32) -> Result<Before, PageError> {
+        let (here, marks) = (self.here()?, u64::from(header.count.saturating_sub(1)) / GROUP as u64);
+        let codes = here + marks * 3 * MARK as u64;
+        let Some(at) = mark.checked_sub(1) else { return self.go_to(codes).map(|()| Before::default()) };
+        self.go_to(here + u64::from(at) * 3 * MARK as u64)?;
+        let mut number = || self.codes.read_bits(MARK).ok();
+        let read = (|| Some((Before { tx: number()?, undo: number()? }, number()?)))();
+        let (before, bits) = read.ok_or_else(|| self.short())?;
+        self.go_to(codes + bits).map(|()| before)
+    }
+
+    fn here(&mut self) -> Result<u64, PageError> {
+        self.codes.bit_pos().map_err(|_| self.short())
+    }
+
+    fn go_to(&mut self, bit: u64) -> Result<(), PageError> {
+        self.codes.set_bit_pos(bit).map_err(|_| self.short())
     }
 
     fn size(&mut self, header: &Header) -> Result<TxSize, PageError> {
