@@ -62,7 +62,13 @@ impl Runs {
         Ok(false)
     }
 
-    fn merge_slice(&self, mut into: Run, parts: &[Arc<Run>], merge: Merge) -> Result<(), IndexError> {
+    fn merge_slice(&self, into: Run, parts: &[Arc<Run>], merge: Merge) -> Result<(), IndexError> {
+        self.write_slice(into, parts, merge)?;
+        self.changed();
+        Ok(())
+    }
+
+    fn write_slice(&self, mut into: Run, parts: &[Arc<Run>], merge: Merge) -> Result<(), IndexError> {
         let prefixes = merge.slice(merge.done);
         let slice = self.pages_of_slice(&mut into, parts, &prefixes, &merge)?;
         let sizes = if merge.done == 0 { self.sizes_of(&into)? } else { SizePages::new() };

@@ -1,9 +1,10 @@
 //! Runs of the index of transactions and addresses: kept in memory from the moment they are made, written later, looked
 //! through by everybody meanwhile.
 //!
-//! A question looks through one state: the runs that wait in memory, then those that one transaction of the store lists.
-//! Whoever writes changes the list in the same transaction as the pages, so that no reader waits and none sees half of a
-//! merge. Which runs are of the best chain is for who asks to say, by the hash of each run's last block: a reorg changes
+//! A question looks through one state: the runs that wait in memory, and those that one transaction of the store lists.
+//! Whoever writes changes the list in the same transaction as the pages, so that none sees half of a merge, and takes the
+//! new state for everybody: questions share it, and none waits for the store, whose locks are held while a file grows or a
+//! commit ends. (The state keeps the pages that the next commit frees, and no more: it is taken anew after each.) Which runs are of the best chain is for who asks to say, by the hash of each run's last block: a reorg changes
 //! nothing here.
 //!
 //! A page that does not hold what it should costs its run: that is left out from then on, and made anew.
@@ -29,6 +30,9 @@ use hindsight_shared::api::IndexLevel;
 /// Transactions in a slice of a merge, about: some 10 MiB of pages, and ten times that while they are sorted.
 const SLICE: u64 = 1 << 19;
 
+/// How often a question is asked of a state that is closed under it.
+const ASKED_AGAIN: u32 = 3;
+
 /// All runs.
 #[derive(Debug)]
 pub struct Runs {
@@ -36,6 +40,10 @@ pub struct Runs {
     secret: Secret,
     /// Made and not yet written.
     waiting: RwLock<Vec<Arc<Packed>>>,
+    /// What questions look through, and the epoch of the store that it is of.
+    current: RwLock<Option<(u32, Arc<View>)>>,
+    /// Held while that is taken anew: the last one to do so has seen everything.
+    renewing: Mutex<()>,
     /// Heads that have been read; runs do not change.
     heads: RwLock<BTreeMap<u32, Arc<Run>>>,
     /// Those with a page that is damaged.
@@ -62,6 +70,8 @@ impl Runs {
             index,
             secret,
             waiting: RwLock::default(),
+            current: RwLock::default(),
+            renewing: Mutex::default(),
             heads: RwLock::default(),
             damaged: Mutex::default(),
             next_id: AtomicU32::new(last + 1),
@@ -89,6 +99,7 @@ impl Runs {
     pub fn add(&self, mut packed: Packed) {
         packed.run.id = self.new_id();
         self.waiting.write().push(Arc::new(packed));
+        self.changed();
     }
 
     /// Bytes of runs that are not written yet.
@@ -118,6 +129,7 @@ impl Runs {
         })?;
         let written: BTreeSet<u32> = waiting.iter().map(|packed| packed.run.id).collect();
         self.waiting.write().retain(|packed| !written.contains(&packed.run.id));
+        self.changed();
         Ok(true)
     }
 
@@ -142,13 +154,47 @@ impl Runs {
         &self,
         question: &mut impl FnMut(&View) -> Result<T, Failure>,
     ) -> Result<Result<T, (u32, PageError)>, IndexError> {
+        let mut asked = 0;
+        loop {
+            let (epoch, view) = self.current()?;
+            asked += 1;
+            let answer = self.index.store.run(|_| match question(&view) {
+                Ok(answer) => Ok(Ok(answer)),
+                Err(Failure(Cause::Page { run, error })) => Ok(Err((run, error))),
+                Err(Failure(Cause::Store(error))) => Err(error.into()),
+            });
+            // The state may have been closed under the question.
+            if answer.is_err() && asked < ASKED_AGAIN && epoch != self.index.store.epoch() {
+                continue;
+            }
+            return answer;
+        }
+    }
+
+    fn current(&self) -> Result<(u32, Arc<View>), IndexError> {
+        let epoch = self.index.store.epoch();
+        let current = self.current.read().clone().filter(|(of, _)| *of == epoch);
+        current.map_or_else(|| self.renew(), Ok)
+    }
+
+    /// Takes the state anew: something has changed.
+    pub(super) fn changed(&self) {
+        if self.renew().is_err() {
+            // The next question tries, and tells.
+            *self.current.write() = None;
+        }
+    }
+
+    fn renew(&self) -> Result<(u32, Arc<View>), IndexError> {
+        let _renewing = self.renewing.lock();
+        let epoch = self.index.store.epoch();
         // First what waits: a run that is being written meanwhile is then seen twice, not missed.
         let waiting = self.waiting.read().clone();
-        self.index.store.run(|db| match question(&self.view(&db.begin_read()?, waiting)?) {
-            Ok(answer) => Ok(Ok(answer)),
-            Err(Failure(Cause::Page { run, error })) => Ok(Err((run, error))),
-            Err(Failure(Cause::Store(error))) => Err(error.into()),
-        })
+        let view = self.index.store.run(|db| self.view(&db.begin_read()?, waiting))?;
+        let current = (epoch, Arc::new(view));
+        // Nobody waits while the last state goes, with what is no longer in memory.
+        let _last = self.current.write().replace(current.clone());
+        Ok(current)
     }
 
     /// All runs of a level, lowest first. Ranges of a merge are told once.
@@ -200,6 +246,7 @@ impl Runs {
         let gone: BTreeSet<u32> = list.with_their_merges(gone.into_iter().chain(lost).collect());
         let orphans = self.orphans(&list)?;
         if gone.is_empty() && orphans.is_empty() {
+            self.changed();
             return Ok(());
         }
         self.index.store.write(|transaction| {
@@ -214,12 +261,14 @@ impl Runs {
         })?;
         self.heads.write().retain(|id, _| !gone.contains(id));
         self.damaged.lock().retain(|id| !damaged.contains(id));
+        self.changed();
         Ok(())
     }
 
     /// Leaves a run out from now on: it has a page that is damaged.
     pub(super) fn leave_out(&self, run: u32) {
         self.damaged.lock().insert(run);
+        self.changed();
     }
 
     pub(super) fn store(&self) -> &super::Store {

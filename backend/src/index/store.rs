@@ -56,6 +56,7 @@ pub struct Store {
     secret: Mutex<Secret>,
     db: RwLock<Option<Database>>,
     generation: AtomicU32,
+    epoch: AtomicU32,
     damage: Mutex<Option<String>>,
 }
 
@@ -76,6 +77,7 @@ impl Store {
             path,
             db: RwLock::new(None),
             generation: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
             damage: Mutex::new(None),
         };
         match store.reopen() {
@@ -95,6 +97,11 @@ impl Store {
     /// Raised whenever the file had to be started anew: everything in it is gone.
     pub fn generation(&self) -> u32 {
         self.generation.load(Ordering::Acquire)
+    }
+
+    /// Raised whenever a state that was read before no longer is one of this file: it was opened anew, or started anew.
+    pub fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Acquire)
     }
 
     /// What was wrong with the file, in a sentence, if it was set aside.
@@ -148,6 +155,7 @@ impl Store {
         *self.identity.lock() = identity.clone();
         let outcome = self.write(|transaction| own(transaction, identity, self.secret(), false));
         self.generation.fetch_add(1, Ordering::AcqRel);
+        self.epoch.fetch_add(1, Ordering::AcqRel);
         outcome
     }
 
@@ -196,6 +204,7 @@ impl Store {
             Ok(db)
         })?;
         *place = Some(db);
+        self.epoch.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 

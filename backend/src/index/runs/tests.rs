@@ -285,6 +285,7 @@ fn a_damaged_page_costs_its_run() {
         Ok(())
     };
     runs.store().write(flip).unwrap();
+    runs.changed();
     let look = || {
         runs.look(|view| {
             view.runs(IndexLevel::Transactions)
