@@ -22,7 +22,7 @@ use hindsight_shared::api::IndexLevel;
 const LOOKED_AT: u64 = 64 << 20;
 
 /// One part of the index's memory is the store's.
-const STORE_SHARE: u64 = 8;
+pub const STORE_SHARE: u64 = 8;
 
 /// What an explorer is opened with.
 #[derive(Clone, Debug)]

@@ -29,7 +29,7 @@ mod report;
 mod statistics;
 
 pub use filler::Filler;
-pub use indexer::{Indexer, is_of_chain};
+pub use indexer::{Indexer, gathered, is_of_chain};
 pub use keeper::Keeper;
 pub use merger::{Merger, next_merge};
 pub use report::Report;

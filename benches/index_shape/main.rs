@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Parser;
+use hindsight::app::STORE_SHARE;
 use hindsight::index::{Identity, Index, Runs};
+use hindsight::ingest::gathered;
 use hindsight::runs::seal::seal;
 use hindsight_shared::api::IndexLevel;
 
@@ -34,12 +36,9 @@ struct Args {
     /// Transactions to index
     #[arg(long, default_value_t = 10_000_000)]
     transactions: u64,
-    /// Bytes of rows that are gathered for a run, in MiB; the filler takes a third of its memory
-    #[arg(long, default_value_t = 300)]
-    gather: usize,
-    /// Memory of the store's cache, in MiB
-    #[arg(long, default_value_t = 128)]
-    cache: u64,
+    /// Memory of the index, in MiB, as the server's `--index-memory`
+    #[arg(long, default_value_t = 1024)]
+    memory: u64,
     /// Where to make the index; a folder that is removed at the end, where none is given
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -51,12 +50,22 @@ struct Args {
     compared: u64,
 }
 
+impl Args {
+    fn cache(&self) -> u64 {
+        (self.memory << 20) / STORE_SHARE
+    }
+
+    fn gathered(&self) -> Result<usize> {
+        Ok(gathered(usize::try_from((self.memory << 20) - self.cache())?))
+    }
+}
+
 fn main() -> Result<()> {
     let args = Args::parse();
     let own = tempfile::tempdir()?;
     let dir = args.dir.clone().unwrap_or_else(|| own.path().to_owned());
     let grown = grow(&args, &dir, (args.transactions, Way::Overlapping))?;
-    cold_and_warm(&dir, args.cache << 20, &grown.history, args.lookups)?;
+    cold_and_warm(&dir, args.cache(), &grown.history, args.lookups)?;
     in_memory(&args)?;
     if args.compared > 0 {
         ways(&args)?;
@@ -71,9 +80,9 @@ fn open(dir: &Path, cache: u64) -> Result<Runs> {
 
 /// Makes an index while somebody asks, and tells what it takes.
 fn grow(args: &Args, dir: &Path, (transactions, way): (u64, Way)) -> Result<Grown> {
-    let runs = open(dir, args.cache << 20)?;
+    let runs = open(dir, args.cache())?;
     let reader = Reader::new(History::new(transactions));
-    let growth = Growth { transactions, gather: args.gather << 20, dir, runs: &runs, reader: &reader };
+    let growth = Growth { transactions, gather: args.gathered()?, dir, runs: &runs, reader: &reader };
     let before = cpu_time();
     let grown = std::thread::scope(|scope| {
         let asking = scope.spawn(|| reader.ask(&runs));
@@ -95,9 +104,9 @@ fn grow(args: &Args, dir: &Path, (transactions, way): (u64, Way)) -> Result<Grow
 /// What is in memory before it is written: what it takes, to make and to ask.
 fn in_memory(args: &Args) -> Result<()> {
     let dir = tempfile::tempdir()?;
-    let runs = open(dir.path(), args.cache << 20)?;
+    let runs = open(dir.path(), args.cache())?;
     let mut history = History::new(args.transactions.min(1_000_000));
-    let (from, blocks) = history.below(args.gather << 20).context("no blocks")?;
+    let (from, blocks) = history.below(args.gathered()?).context("no blocks")?;
     let transactions: u64 = blocks.iter().map(|block| u64::from(block.tx_count())).sum();
     let rows: usize = blocks.iter().map(|block| block.bytes()).sum();
     let before = cpu_time();
@@ -123,7 +132,7 @@ fn ways(args: &Args) -> Result<()> {
         rates.push(grow(args, dir.path(), (args.compared, way))?.rate);
     }
     if let [in_turn, overlapping] = rates[..] {
-        println!("overlapping is {:.2} times as fast", overlapping as f64 / in_turn.max(1) as f64);
+        println!("overlapping is {} % as fast", overlapping * 100 / in_turn.max(1));
     }
     Ok(())
 }

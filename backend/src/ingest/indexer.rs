@@ -32,8 +32,14 @@ pub const BLOCKS_PER_DEPTH: u32 = 4;
 /// Rows are gathered at most this long: a kill costs no more.
 const GATHER: Duration = Duration::from_secs(300);
 
-/// Runs are sorted and packed in about twice the room that the rows take.
-const SORTING: usize = 3;
+/// Rows that become one run take this part of the memory: two more while they are sorted and packed, one waits as runs to
+/// be written, a merge takes up to two, and the allocator keeps what lies between.
+const PARTS: usize = 8;
+
+/// Bytes of rows that become one run, where there is so much memory.
+pub const fn gathered(memory: usize) -> usize {
+    memory / PARTS
+}
 
 /// How long a look at the runs waits where the index cannot be read.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -107,7 +113,7 @@ impl Gathered {
     fn is_full(&self, tip: Height, memory: usize) -> bool {
         let most = tip.0.saturating_sub(self.to.0).saturating_mul(BLOCKS_PER_DEPTH).max(1);
         let blocks = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
-        blocks >= most || self.bytes >= memory / SORTING || self.since.elapsed() >= GATHER
+        blocks >= most || self.bytes >= gathered(memory) || self.since.elapsed() >= GATHER
     }
 }
 
@@ -238,7 +244,7 @@ impl Indexer {
         if self.tip.is_none_or(|(tip, _)| self.gathered.is_full(tip, self.memory)) {
             self.flush();
         }
-        while self.runs.waiting_bytes() > self.memory / SORTING && !stop.load(Ordering::Relaxed) {
+        while self.runs.waiting_bytes() > gathered(self.memory) && !stop.load(Ordering::Relaxed) {
             std::thread::sleep(PAUSE);
         }
     }

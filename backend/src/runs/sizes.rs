@@ -11,7 +11,6 @@ use bitcoin::VarInt;
 use dsi_bitstream::prelude::*;
 use hindsight_shared::block::HEADER_SIZE;
 
-use super::samples::GROUP;
 use super::{Bits, PAGE, PageError, bits_at};
 
 /// Bits of a block's number of transactions, of a parameter, and of the bits that its marks and sizes take. A block has at
@@ -23,6 +22,9 @@ const BODY: usize = 32;
 /// Bits of each of a mark's three numbers: bytes of the transactions in front of it, of their undo, and bits of their
 /// codes. The undo of a block's 24,000 inputs at most, each with a script of 10,000 bytes at most, is within that.
 const MARK: usize = 28;
+
+/// Transactions between two marks.
+const EVERY: u32 = 128;
 
 /// Bytes of a transaction and of its undo: nothing for a coinbase, and where the block has no undo.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -54,8 +56,8 @@ impl SizesPage {
         let [tx, undo] = [parameter(sizes, |size| size.tx), parameter(sizes, |size| size.undo)];
         let code = |size: &TxSize| (len_rice(size.tx.into(), tx) + len_rice(size.undo.into(), undo)) as u64;
         let (mut marks, mut sum) = (Vec::new(), [0_u64; 3]);
-        for (index, size) in sizes.iter().enumerate() {
-            if index > 0 && index % GROUP == 0 {
+        for (index, size) in (0_u32..).zip(sizes) {
+            if index > 0 && index.is_multiple_of(EVERY) {
                 marks.push(sum);
             }
             sum = [sum[0] + u64::from(size.tx), sum[1] + u64::from(size.undo), sum[2] + code(size)];
@@ -125,10 +127,10 @@ pub fn place(page: &[u8], block: u32, index: u32) -> Result<Place, PageError> {
         return Err(reader.short());
     }
     let head = |list: u64| VarInt(list).size() as u64;
-    let before = reader.go_to_mark(&header, index / GROUP as u32)?;
+    let before = reader.go_to_mark(&header, index / EVERY)?;
     let mut tx = HEADER_SIZE as u64 + head(header.count.into()) + before.tx;
     let mut undo = head((header.count.max(1) - 1).into()) + before.undo;
-    for _ in 0..index % GROUP as u32 {
+    for _ in 0..index % EVERY {
         let size = reader.size(&header)?;
         (tx, undo) = (tx + u64::from(size.tx), undo + u64::from(size.undo));
     }
@@ -195,7 +197,7 @@ impl<'a> Reader<'a> {
 
     /// From the end of a block's header to a mark's sizes; those of mark 0 are the first.
     fn go_to_mark(&mut self, header: &Header, mark: u32) -> Result<Before, PageError> {
-        let (here, marks) = (self.here()?, u64::from(header.count.saturating_sub(1)) / GROUP as u64);
+        let (here, marks) = (self.here()?, u64::from(header.count.saturating_sub(1) / EVERY));
         let codes = here + marks * 3 * MARK as u64;
         let Some(at) = mark.checked_sub(1) else { return self.go_to(codes).map(|()| Before::default()) };
         self.go_to(here + u64::from(at) * 3 * MARK as u64)?;
@@ -251,7 +253,7 @@ mod tests {
             for (block, sizes) in (0..).zip(&many[..taken]) {
                 let head = |list: usize| if list < 0xfd { 1 } else { 3 };
                 let (mut tx, mut undo) = (80 + head(sizes.len()), head(sizes.len() - 1));
-                for (index, size) in (0..).zip(sizes) {
+                for (index, size) in (0_u32..).zip(sizes) {
                     let expected = Place { tx: tx..tx + size.tx, undo: undo..undo + size.undo };
                     prop_assert_eq!(place(&bytes, block, index), Ok(expected));
                     (tx, undo) = (tx + size.tx, undo + size.undo);
