@@ -11,6 +11,7 @@ use bitcoin::{BlockHash, Network, Work};
 use hindsight_shared::Height;
 use hindsight_shared::network::NetworkExt;
 use hindsight_shared::search::ListStart;
+use smallvec::SmallVec;
 
 use crate::source::{BlockFile, BlockRecord, FileStamp, Found, Position};
 
@@ -24,6 +25,9 @@ pub use best::{Best, NeedsPair, Segment, Undo};
 /// A block's number in the map.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct NodeId(u32);
+
+/// Nearly every block has one child, and one place: a million of each are not worth as many pieces of memory.
+type Children = SmallVec<[NodeId; 1]>;
 
 /// One place where a block is stored.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,9 +55,9 @@ pub struct Node {
     work: Work,
     parent: Option<NodeId>,
     root: NodeId,
-    children: Vec<NodeId>,
+    children: Children,
     /// Believable ones first. None: the file was pruned or written over.
-    places: Vec<Place>,
+    places: SmallVec<[Place; 1]>,
     size: u32,
     tx_count: u32,
 }
@@ -108,7 +112,7 @@ pub struct Chain {
     nodes: Vec<Node>,
     by_hash: HashMap<BlockHash, NodeId>,
     /// Blocks whose parent has not been found, by that parent.
-    waiting: HashMap<BlockHash, Vec<NodeId>>,
+    waiting: HashMap<BlockHash, Children>,
     /// Blocks without children: the ends of all branches.
     leaves: BTreeSet<NodeId>,
     /// The files, as last walked.
@@ -316,8 +320,8 @@ impl Chain {
             work: record.header.work(),
             parent: None,
             root: id,
-            children: Vec::new(),
-            places: Vec::new(),
+            children: Children::new(),
+            places: SmallVec::new(),
             size: record.size,
             tx_count: record.tx_count,
         });

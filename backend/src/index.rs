@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use bitcoin::BlockHash;
 use hindsight_shared::Height;
 use hindsight_shared::stats::row::Summary;
+use itertools::Itertools;
+use rayon::prelude::*;
 use redb::{ReadableDatabase, ReadableTable};
 
 use crate::source::{BlockFile, UndoFile};
@@ -69,16 +71,11 @@ impl Batch {
     }
 }
 
-/// Every believable row of files.
-#[derive(Debug, Default)]
-pub struct Stored {
-    /// Walked block files, by number.
-    pub blk: Vec<BlockFile>,
-    /// Paired undo files, by number.
-    pub rev: Vec<UndoFile>,
-    /// Rows that were damaged, and are read again from the files: `blk` or `rev`, and the file's number.
-    pub damaged: Vec<(&'static str, u32)>,
-}
+/// Rows that are read together, on all cores.
+const ROWS_AT_ONCE: usize = 64;
+
+/// A damaged row of a file: `blk` or `rev`, and the file's number.
+pub type DamagedRow = (&'static str, u32);
 
 /// The packed statistics of a height; `None` where the row is damaged.
 pub type SummaryRow = (Height, Option<Vec<u8>>);
@@ -143,17 +140,18 @@ impl Index {
         self.store.damage()
     }
 
-    /// Reads all rows of files.
+    /// Hands over all rows of files that are believable, by number, those of block files first: one after the other,
+    /// since together they are large. Damaged ones are named, and are to be read again from the files.
     ///
     /// # Errors
     /// As the disk fails.
-    pub fn load(&self) -> Result<Stored, IndexError> {
+    pub fn load(&self, blk: impl FnMut(BlockFile), rev: impl FnMut(UndoFile)) -> Result<Vec<DamagedRow>, IndexError> {
         self.store.run(|db| {
             let transaction = db.begin_read()?;
-            let (blk, bad_blk) = read_rows(&transaction.open_table(BLK_FILE_TO_RECORDS)?, entries::block_file)?;
-            let (rev, bad_rev) = read_rows(&transaction.open_table(REV_FILE_TO_RECORDS)?, entries::undo_file)?;
+            let bad_blk = read_rows(&transaction.open_table(BLK_FILE_TO_RECORDS)?, entries::block_file, blk)?;
+            let bad_rev = read_rows(&transaction.open_table(REV_FILE_TO_RECORDS)?, entries::undo_file, rev)?;
             let bad = bad_blk.into_iter().map(|number| ("blk", number));
-            Ok(Stored { blk, rev, damaged: bad.chain(bad_rev.into_iter().map(|number| ("rev", number))).collect() })
+            Ok(bad.chain(bad_rev.into_iter().map(|number| ("rev", number))).collect())
         })
     }
 
@@ -272,18 +270,23 @@ impl Index {
 }
 
 /// Every believable row of a table, and the numbers of the others.
-fn read_rows<T>(
+fn read_rows<T: Send>(
     table: &impl ReadableTable<u32, &'static [u8]>,
-    read: impl Fn(u32, &[u8]) -> Option<T>,
-) -> Result<(Vec<T>, Vec<u32>), redb::Error> {
-    let mut rows = Vec::new();
+    read: impl Fn(u32, &[u8]) -> Option<T> + Sync,
+    mut take: impl FnMut(T),
+) -> Result<Vec<u32>, redb::Error> {
     let mut bad = Vec::new();
-    for row in table.iter()? {
-        let (number, value) = row?;
-        match read(number.value(), value.value()) {
-            Some(entry) => rows.push(entry),
-            None => bad.push(number.value()),
+    let rows = table.iter()?.map_ok(|(number, bytes)| (number.value(), bytes.value().to_vec()));
+    for rows in &rows.chunks(ROWS_AT_ONCE) {
+        let rows: Vec<(u32, Vec<u8>)> = rows.collect::<Result<_, _>>()?;
+        let read: Vec<(u32, Option<T>)> =
+            rows.par_iter().map(|(number, bytes)| (*number, read(*number, bytes))).collect();
+        for (number, row) in read {
+            match row {
+                Some(row) => take(row),
+                None => bad.push(number),
+            }
         }
     }
-    Ok((rows, bad))
+    Ok(bad)
 }

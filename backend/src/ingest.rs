@@ -150,28 +150,26 @@ impl Ingest {
     fn recall(&mut self) -> Result<(), SourceError> {
         let listed: BTreeMap<u32, ListedFile> =
             self.files.list()?.into_iter().map(|file| (file.number, file)).collect();
-        let stored = self.keeper.load();
-        let mut chain = self.chain.write();
-        for file in &stored.blk {
-            match listed.get(&file.number) {
-                Some(now) if now.blk == file.stamp => {
-                    chain.set_file(file);
-                    self.seen.insert(file.number, *now);
-                }
-                Some(_) => {}
-                // The headers of pruned blocks are worth keeping.
-                None => {
-                    chain.set_file(file);
-                    chain.remove_file(file.number);
-                }
+        let Self { keeper, chain, undo, seen, .. } = self;
+        let blk = |file: BlockFile| match listed.get(&file.number) {
+            Some(now) if now.blk == file.stamp => {
+                chain.write().set_file(&file);
+                seen.insert(file.number, *now);
             }
-        }
-        drop(chain);
-        for file in stored.rev {
+            Some(_) => {}
+            // The headers of pruned blocks are worth keeping.
+            None => {
+                let mut chain = chain.write();
+                chain.set_file(&file);
+                chain.remove_file(file.number);
+            }
+        };
+        let rev = |file: UndoFile| {
             if listed.get(&file.number).is_some_and(|now| now.blk == file.blk && now.rev == file.rev) {
-                self.undo.insert(file);
+                undo.insert(file);
             }
-        }
+        };
+        keeper.load(blk, rev);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::components::frame::{Foot, Head};
 use crate::components::keys::Keys;
 use crate::components::search_box::SEARCH_ID;
 use crate::fetched::Fetched;
-use crate::live::live;
+use crate::live::{Derived, live};
 use crate::navigation::Navigator;
 use crate::pages::address::AddressPage;
 use crate::pages::block::{BlockPage, LastTx};
@@ -36,7 +36,7 @@ pub fn App() -> impl IntoView {
     let chain = Chain::start();
     provide_context(chain);
     let search = Callback::new(move |(text, answer): (String, _)| open_search(&text, answer, navigator, blocks, chain));
-    let page = Memo::new(move |_| navigator.page.get());
+    let page = Derived::new(move || navigator.page.get());
     view! {
         <Head search />
         <main id="main" tabindex="-1">

@@ -16,6 +16,7 @@ use leptos::prelude::*;
 use crate::api::{self, ANY_TYPE, Abort, ApiError};
 use crate::browser::{is_hidden, now};
 use crate::json::FromJson;
+use crate::live::{Derived, State};
 use crate::model::found::Found;
 use crate::navigation::absolute;
 
@@ -26,17 +27,17 @@ const EVERY: Duration = Duration::from_secs(4);
 #[derive(Clone, Copy, Debug)]
 pub struct Chain {
     /// What the server said last.
-    pub status: RwSignal<Option<Status>>,
+    pub status: State<Option<Status>>,
     /// Why it says nothing now, if so.
-    pub trouble: RwSignal<Option<ApiError>>,
+    pub trouble: State<Option<ApiError>>,
     /// The reader's clock in seconds, moved on with every look.
-    pub clock: RwSignal<u64>,
+    pub clock: State<u64>,
 }
 
 impl Chain {
     /// Looks for as long as the app stands.
     pub fn start() -> Self {
-        let chain = Self { status: RwSignal::new(None), trouble: RwSignal::new(None), clock: RwSignal::new(now()) };
+        let chain = Self { status: State::new(None), trouble: State::new(None), clock: State::new(now()) };
         chain.look();
         set_interval(
             move || {
@@ -67,9 +68,9 @@ impl Chain {
     }
 
     /// How far a level of the index is; nothing where the server makes none.
-    pub fn index(self, level: IndexLevel) -> Memo<Option<IndexProgress>> {
+    pub fn index(self, level: IndexLevel) -> Derived<Option<IndexProgress>> {
         let find = move |status: &Status| status.index.iter().find(|progress| progress.level == level).copied();
-        Memo::new(move |_| self.status.with(|status| status.as_ref().and_then(find)))
+        Derived::new(move || self.status.with(|status| status.as_ref().and_then(find)))
     }
 
     /// The chain's network.
@@ -78,13 +79,13 @@ impl Chain {
     }
 
     /// The best chain's last block.
-    pub fn tip(self) -> Memo<Option<BlockFacts>> {
-        Memo::new(move |_| self.status.with(|status| status.as_ref()?.tip.clone()))
+    pub fn tip(self) -> Derived<Option<BlockFacts>> {
+        Derived::new(move || self.status.with(|status| status.as_ref()?.tip.clone()))
     }
 }
 
 /// An answer that a component waits for; the request stops when the component goes.
-pub type Answer<T> = RwSignal<Option<Result<T, ApiError>>>;
+pub type Answer<T> = State<Option<Result<T, ApiError>>>;
 
 /// Asks for a small answer.
 pub fn ask<T: FromJson + Send + Sync + 'static>(path: &str, answer: Answer<T>) {

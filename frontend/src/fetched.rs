@@ -9,6 +9,7 @@ use hindsight_shared::search::ListStart;
 use leptos::prelude::*;
 
 use crate::api::{self, ApiError};
+use crate::live::State;
 use crate::model::brief::Brief;
 use crate::navigation::absolute;
 use crate::number::{index, narrow};
@@ -29,15 +30,15 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug)]
 pub struct Fetched {
     /// Where it starts; at the tip without a start.
-    pub start: RwSignal<Option<ListStart>>,
+    pub start: State<Option<ListStart>>,
     /// How often another start was taken: an answer for an earlier one is dropped.
     starts: StoredValue<u32>,
     /// Every block ever fetched; a row is a position in it.
-    store: RwSignal<Vec<Entry>>,
+    store: State<Vec<Entry>>,
     /// The rows, newest first.
-    pub order: RwSignal<Arc<Vec<u32>>>,
+    pub order: State<Arc<Vec<u32>>>,
     /// Why the last request failed, if it did.
-    pub trouble: RwSignal<Option<ApiError>>,
+    pub trouble: State<Option<ApiError>>,
     /// Whether a request is under way.
     pub busy: RwSignal<bool>,
     /// Whether the oldest block is there.
@@ -48,11 +49,11 @@ impl Fetched {
     /// Nothing yet.
     pub fn new() -> Self {
         Self {
-            start: RwSignal::new(None),
+            start: State::new(None),
             starts: StoredValue::new(0),
-            store: RwSignal::new(Vec::new()),
-            order: RwSignal::new(Arc::new(Vec::new())),
-            trouble: RwSignal::new(None),
+            store: State::new(Vec::new()),
+            order: State::new(Arc::new(Vec::new())),
+            trouble: State::new(None),
             busy: RwSignal::new(false),
             complete: RwSignal::new(false),
         }

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use wasm_bindgen::{JsCast, JsValue};
 
 use crate::browser::{now_ms, on_window};
+use crate::live::State;
 use crate::number::pixels;
 use crate::route::{Page, decode_query, encode_query};
 
@@ -14,9 +15,9 @@ use crate::route::{Page, decode_query, encode_query};
 #[derive(Clone, Copy, Debug)]
 pub struct Navigator {
     /// The page.
-    pub page: RwSignal<Page>,
+    pub page: State<Page>,
     /// The table's query, as it stands in the address.
-    pub query: RwSignal<String>,
+    pub query: State<String>,
     /// The history entry that is open, and where it still has to be scrolled to.
     entry: StoredValue<Entry>,
 }
@@ -53,7 +54,7 @@ impl Navigator {
         let (page, query) = here();
         let key = history_key().unwrap_or_default();
         let entry = Entry { restore: remembered(&key), key };
-        let navigator = Self { page: RwSignal::new(page), query: RwSignal::new(query), entry: StoredValue::new(entry) };
+        let navigator = Self { page: State::new(page), query: State::new(query), entry: StoredValue::new(entry) };
         if let Ok(history) = window().history() {
             // The browser restores before the list is long enough to.
             let _ = history.set_scroll_restoration(web_sys::ScrollRestoration::Manual);

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use crate::browser::{load, save};
 use crate::format::{btc, group};
-use crate::live::effect;
+use crate::live::{State, effect};
 
 /// How amounts are written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -82,9 +82,9 @@ impl Theme {
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How amounts are written.
-    pub unit: RwSignal<Unit>,
+    pub unit: State<Unit>,
     /// Which colours.
-    pub theme: RwSignal<Theme>,
+    pub theme: State<Theme>,
 }
 
 impl Settings {
@@ -93,7 +93,7 @@ impl Settings {
         let unit = if load("unit").as_deref() == Some("sat") { Unit::Sat } else { Unit::Btc };
         let kept = load("theme").unwrap_or_default();
         let theme = Theme::ALL.into_iter().find(|theme| theme.word() == kept).unwrap_or_default();
-        let settings = Self { unit: RwSignal::new(unit), theme: RwSignal::new(theme) };
+        let settings = Self { unit: State::new(unit), theme: State::new(theme) };
         effect(move || save("unit", settings.unit.get().name()));
         effect(move || {
             let theme = settings.theme.get();

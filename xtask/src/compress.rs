@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Everything a first visit loads, with brotli.
 const FIRST_LOAD: usize = 350_000;
 /// The WebAssembly in it.
-const WASM: usize = 281_000;
+const WASM: usize = 250_000;
 
 /// One file of the web app and its sizes as sent.
 pub struct Sizes {
@@ -45,8 +45,8 @@ pub fn sizes(dist: &Path) -> Result<Vec<Sizes>> {
     Ok(all)
 }
 
-/// Prints the sizes; an error above the limits.
-pub fn report(files: &[Sizes]) -> Result<()> {
+/// Prints the sizes; an error above the limits, where they hold.
+pub fn report(files: &[Sizes], limits_hold: bool) -> Result<()> {
     println!("    {:>9} {:>9} {:>9}", "plain", "brotli", "gzip");
     for Sizes { name, plain, brotli, gzip } in files {
         println!("    {plain:>9} {brotli:>9} {gzip:>9}  {name}");
@@ -55,7 +55,7 @@ pub fn report(files: &[Sizes]) -> Result<()> {
     let first_load = sum(&mut files.iter());
     let wasm = sum(&mut files.iter().filter(|file| file.name.ends_with(".wasm")));
     println!("    first load {first_load} of {FIRST_LOAD} bytes, its wasm {wasm} of {WASM} (brotli)");
-    if first_load > FIRST_LOAD || wasm > WASM {
+    if limits_hold && (first_load > FIRST_LOAD || wasm > WASM) {
         bail!(
             "the web app is too large: first load {first_load} of {FIRST_LOAD} bytes, wasm {wasm} of {WASM} (brotli)"
         );
@@ -135,8 +135,9 @@ mod tests {
 
     #[test]
     fn each_limit_is_kept() {
-        assert!(report(&[file("app_bg.wasm", WASM), file("app.js", FIRST_LOAD - WASM)]).is_ok());
-        assert!(report(&[file("app_bg.wasm", WASM + 1)]).is_err());
-        assert!(report(&[file("app_bg.wasm", WASM), file("app.js", FIRST_LOAD - WASM + 1)]).is_err());
+        assert!(report(&[file("app_bg.wasm", WASM), file("app.js", FIRST_LOAD - WASM)], true).is_ok());
+        assert!(report(&[file("app_bg.wasm", WASM + 1)], true).is_err());
+        assert!(report(&[file("app_bg.wasm", WASM + 1)], false).is_ok());
+        assert!(report(&[file("app_bg.wasm", WASM), file("app.js", FIRST_LOAD - WASM + 1)], true).is_err());
     }
 }

@@ -23,6 +23,9 @@ const DEBIAN: &[Package] = &[
     Package { found: &["wasm-ld-22"], apt: "lld-22", brew: "" },
 ];
 
+/// With what `.cargo/config.toml` says, which this replaces.
+const SMALL: &str = "--cfg erase_components -Cpanic=immediate-abort -Zunstable-options -Zlocation-detail=none";
+
 const BY_HAND: &str = "Rust cannot build for wasm32 here. Either `rustup target add wasm32-unknown-unknown`, \
     or on Debian `apt-get install rustc-web cargo-web rust-web-src rust-web-clippy lld-22 clang`";
 
@@ -93,6 +96,22 @@ impl Wasm {
                 .env_remove("LD_LIBRARY_PATH");
         }
         command
+    }
+
+    /// A program that builds what readers download. Where the standard library is built here it is built for size, and a
+    /// panic is a trap and nothing else: nobody would read its message, and the page tells of the trap.
+    pub fn release(&self, program: &str) -> Command {
+        let mut command = self.command(program);
+        if self.builds_std() {
+            command.env("CARGO_UNSTABLE_BUILD_STD_FEATURES", "optimize_for_size");
+            command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", SMALL);
+        }
+        command
+    }
+
+    /// Whether the standard library is built here, and not rustup's, which is several kilobytes larger.
+    pub fn builds_std(&self) -> bool {
+        self.way == Way::Debian
     }
 
     fn cargo_program(&self) -> OsString {

@@ -11,8 +11,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// What the web app is made of; xtask's part is how it is compressed.
-const INPUTS: &[&str] =
-    &["frontend", "shared", "Cargo.lock", "Cargo.toml", "Trunk.toml", "xtask/src/compress.rs", "xtask/src/imports.rs"];
+const INPUTS: &[&str] = &[
+    "frontend",
+    "shared",
+    "Cargo.lock",
+    "Cargo.toml",
+    "Trunk.toml",
+    "xtask/src/compress.rs",
+    "xtask/src/imports.rs",
+    "xtask/src/wasm.rs",
+];
 
 /// Builds the app if needed; the sizes of its files.
 pub fn build() -> Result<Vec<Sizes>> {
@@ -35,7 +43,7 @@ pub fn build() -> Result<Vec<Sizes>> {
 
 fn trunk(wasm: &Wasm) -> Result<()> {
     run(wasm
-        .command("trunk")
+        .release("trunk")
         .args(["build", "--release"])
         .env("TRUNK_SKIP_VERSION_CHECK", "true")
         // Trunk takes the common value 1 for a mistake.

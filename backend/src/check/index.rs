@@ -108,16 +108,17 @@ pub(super) struct IndexCheck<'a> {
 impl<'a> IndexCheck<'a> {
     pub(super) fn new(index: &'a Index) -> Self {
         let mut report = IndexReport::default();
-        let stored = index.load().unwrap_or_else(|error| {
+        let (mut blk, mut rev) = (HashMap::new(), HashMap::new());
+        let take_blk = |file: BlockFile| drop(blk.insert(file.number, file));
+        let take_rev = |file: UndoFile| drop(rev.insert(file.number, file));
+        let damaged = index.load(take_blk, take_rev).unwrap_or_else(|error| {
             report.say(unreadable(None, &error));
-            Default::default()
+            Vec::new()
         });
-        for (kind, file) in stored.damaged {
+        for (kind, file) in damaged {
             let what = format!("the row of {kind}{file:05}.dat is damaged: its checksum does not hold");
             report.say(Wrong { height: None, place: Some((kind, Position { file, offset: 0 })), what });
         }
-        let blk = stored.blk.into_iter().map(|file| (file.number, file)).collect();
-        let rev = stored.rev.into_iter().map(|file| (file.number, file)).collect();
         Self { index, blk, rev, stamps: HashMap::new(), report }
     }
 

@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 
 use super::report::{Report, Subject};
 use crate::chain::Chain;
-use crate::index::{Batch, Identity, Index, Stored};
+use crate::index::{Batch, Identity, Index};
 use crate::source::{BlockFile, CoreFiles, UndoFile};
 use crate::undo::UndoMap;
 
@@ -44,19 +44,17 @@ impl Keeper {
         Identity { magic: datadir.magic.to_bytes(), blocks_dir, key: files.obfuscation().key() }
     }
 
-    /// What the index remembers; nothing where it cannot be read.
-    pub fn load(&mut self) -> Stored {
-        let stored = self.index.load().unwrap_or_else(|error| {
+    /// Hands over what the index remembers of files, block files first; nothing where it cannot be read.
+    pub fn load(&mut self, blk: impl FnMut(BlockFile), rev: impl FnMut(UndoFile)) {
+        let damaged = self.index.load(blk, rev).unwrap_or_else(|error| {
             self.report.warn(Subject::Index, Some(error.to_string()));
-            Stored::default()
+            Vec::new()
         });
-        let rows =
-            format!("{} rows of the index were damaged and are read again from the block files", stored.damaged.len());
-        let damage = self.index.damage().or((!stored.damaged.is_empty()).then_some(rows));
+        let rows = format!("{} rows of the index were damaged and are read again from the block files", damaged.len());
+        let damage = self.index.damage().or((!damaged.is_empty()).then_some(rows));
         // It is said until the next start: what was set aside is still there to be looked at.
         self.report.warn(Subject::DamagedIndex, damage);
         self.generation = self.index.generation();
-        stored
     }
 
     /// Keeps a walked file.

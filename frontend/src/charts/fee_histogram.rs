@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use super::geometry::{Bar, Bucket, bars, labels};
 use crate::browser::on_window;
 use crate::format::{count, milli_short, weight};
-use crate::live::effect;
+use crate::live::{State, effect};
 use crate::number::{pixels, share};
 
 const HEIGHT: u32 = 150;
@@ -26,7 +26,7 @@ pub fn FeeHistogram(
     choose: Callback<(u64, Option<u64>)>,
 ) -> impl IntoView {
     let frame = NodeRef::<Div>::new();
-    let width = RwSignal::new(600_u32);
+    let width = State::new(600_u32);
     let measure = move || {
         if let Some(frame) = frame.get_untracked() {
             let measured = u32::try_from(frame.client_width()).unwrap_or(0);

@@ -9,7 +9,7 @@ use leptos::prelude::*;
 use super::fee_histogram::offset_x;
 use super::geometry::{Slice, slice_at, strip};
 use crate::browser::on_window;
-use crate::live::{effect, live};
+use crate::live::{State, effect, live};
 use crate::model::block::LoadedBlock;
 
 const HEIGHT: u32 = 26;
@@ -23,8 +23,8 @@ pub fn Strip(
     choose: Callback<usize>,
 ) -> impl IntoView {
     let frame = NodeRef::<Div>::new();
-    let slices = RwSignal::new(Vec::<Slice>::new());
-    let width = RwSignal::new(0_u32);
+    let slices = State::new(Vec::<Slice>::new());
+    let width = State::new(0_u32);
     let measure = move || {
         let Some(frame) = frame.get_untracked() else { return };
         let measured = u32::try_from(frame.client_width()).unwrap_or(0);

@@ -11,7 +11,7 @@ use crate::browser::{minutes_east, on_window};
 use crate::charts::fee_histogram::offset_x;
 use crate::charts::steps::Steps;
 use crate::format::{date_time, short};
-use crate::live::{effect, live};
+use crate::live::{Derived, State, effect, live};
 use crate::settings::{Settings, Unit};
 
 const HEIGHT: u32 = 160;
@@ -32,7 +32,7 @@ pub fn BalanceChart(
 ) -> impl IntoView {
     let settings = expect_context::<Settings>();
     let frame = NodeRef::<Div>::new();
-    let width = RwSignal::new(600_u32);
+    let width = State::new(600_u32);
     let measure = move || {
         let measured = frame.get_untracked().and_then(|frame| u32::try_from(frame.client_width()).ok()).unwrap_or(0);
         if measured > LEFT + RIGHT && measured != width.get_untracked() {
@@ -46,8 +46,8 @@ pub fn BalanceChart(
     on_window("resize", move |_| measure());
     let points = StoredValue::new(points);
     let steps =
-        Memo::new(move |_| points.with_value(|points| Steps::new(points, end, (width.get() - LEFT - RIGHT, HEIGHT))));
-    let pointed = RwSignal::new(None::<usize>);
+        Derived::new(move || points.with_value(|points| Steps::new(points, end, (width.get() - LEFT - RIGHT, HEIGHT))));
+    let pointed = State::new(None::<usize>);
     let point = move |event: leptos::ev::MouseEvent| {
         let Some(frame) = frame.get_untracked() else { return };
         let x = offset_x(&event, frame.get_bounding_client_rect().left()).saturating_sub(LEFT);

@@ -5,7 +5,7 @@ use hindsight_shared::summary::Flags;
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
-use crate::live::{effect, live};
+use crate::live::{Derived, effect, live};
 use crate::model::bound::{Column, FROM, TO};
 use crate::model::query::{FLAGS, Query, kind_word};
 
@@ -16,7 +16,7 @@ pub const FIND_ID: &str = "find";
 #[component]
 pub fn Filters(
     /// What the table is filtered by.
-    query: Memo<Query>,
+    query: Derived<Query>,
     /// Kinds that occur in the block.
     kinds: KindSet,
     /// Traits that occur in the block.
@@ -110,7 +110,7 @@ pub fn Filters(
 
 /// From and to of one column.
 #[component]
-fn RangeField(column: Column, query: Memo<Query>, change: Callback<String>) -> impl IntoView {
+fn RangeField(column: Column, query: Derived<Query>, change: Callback<String>) -> impl IntoView {
     let value = move |end| query.with(|query| query.end_text(column, end));
     let set = move |end, text: String| {
         let mut edited = query.get_untracked();

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use super::search_box::{SEARCH_ID, Search, SearchBox};
 use super::switches::{ThemeSwitch, UnitSwitch};
 use crate::chain::Chain;
-use crate::live::live;
+use crate::live::{Derived, live};
 use crate::route::HOME;
 
 /// The head of every page.
@@ -17,7 +17,7 @@ pub fn Head(
 ) -> impl IntoView {
     let chain = expect_context::<Chain>();
     let network = move || chain.status.with(|status| status.as_ref().map(|status| network_name(&status.network)));
-    let chains = Memo::new(move |_| chain.status.with(|status| status.as_ref().map(|status| status.chains.clone())));
+    let chains = Derived::new(move || chain.status.with(|status| status.as_ref().map(|status| status.chains.clone())));
     view! {
         <a class="skip" href="#main" on:click=|_| crate::browser::focus("main")>
             "To the content"

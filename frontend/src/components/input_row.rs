@@ -11,7 +11,7 @@ use super::output_row::{Measured, Opened, RowHead, who};
 use super::script::{Bytes, Piece, ScriptView, WitnessItem};
 use super::virtual_list::ListPlace;
 use crate::format::{count, ends, group};
-use crate::live::{effect, live};
+use crate::live::{Derived, State, effect, live};
 use crate::model::explain::{coin_age, sequence};
 use crate::model::tx::Input;
 use crate::model::witness::Spend;
@@ -47,10 +47,10 @@ pub fn InputRow(
     /// Where the list stands.
     place: ListPlace,
     /// Which rows are open.
-    open: RwSignal<Opened>,
+    open: State<Opened>,
 ) -> impl IntoView {
     let at = context.at;
-    let is_open = Memo::new(move |_| open.with(|open| open.has(at)));
+    let is_open = Derived::new(move || open.with(|open| open.has(at)));
     effect(move || {
         if !is_open.get() {
             place.stretch(at, 0);

@@ -8,7 +8,7 @@ use super::notice::{Notice, Tone};
 use crate::api::ApiError;
 use crate::blocks::Load;
 use crate::format::bytes;
-use crate::live::live;
+use crate::live::{Derived, live};
 use crate::model::block::LoadedBlock;
 use crate::number::share;
 
@@ -31,7 +31,7 @@ where
 {
     let state = load.clone();
     // Progress must not build the page anew, so only the change from one state to another does.
-    let stage = Memo::new(move |_| {
+    let stage = Derived::new(move || {
         state.with(|load| match load {
             Load::Fetching(..) | Load::Decoding => Stage::Waiting,
             Load::Ready(block) => Stage::Ready(Arc::clone(block)),

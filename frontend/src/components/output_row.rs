@@ -17,7 +17,7 @@ use super::icon::{Glyph, Icon};
 use super::script::{Piece, ScriptView, return_text};
 use super::virtual_list::ListPlace;
 use crate::format::{ends, group};
-use crate::live::{effect, live};
+use crate::live::{Derived, State, effect, live};
 use crate::model::tx::Output;
 
 /// Which rows of a list are open.
@@ -73,7 +73,7 @@ pub fn RowHead(
     /// How much.
     value: Option<Sats>,
     /// Which rows are open.
-    open: RwSignal<Opened>,
+    open: State<Opened>,
 ) -> impl IntoView {
     let (start, end) = name.split_at_checked(name.len().saturating_sub(8)).unwrap_or((&name, ""));
     let is_open = move || open.with(|open| open.has(at)).to_string();
@@ -136,9 +136,9 @@ pub fn OutputRow(
     /// Where the list stands.
     place: ListPlace,
     /// Which rows are open.
-    open: RwSignal<Opened>,
+    open: State<Opened>,
 ) -> impl IntoView {
-    let is_open = Memo::new(move |_| open.with(|open| open.has(at)));
+    let is_open = Derived::new(move || open.with(|open| open.has(at)));
     effect(move || {
         if !is_open.get() {
             place.stretch(at, 0);

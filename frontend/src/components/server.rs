@@ -6,14 +6,14 @@ use leptos::prelude::*;
 use super::fact::{Fact, Meter};
 use super::notice::{Notice, Tone};
 use crate::format::{count, group, span};
-use crate::live::live;
+use crate::live::{Derived, State, live};
 use crate::number::share;
 
 /// The panel beside the list of blocks. What changes is written anew, the rest stays as the reader left it.
 #[component]
 pub fn Server(
     /// What the server said last.
-    status: Signal<Option<Status>>,
+    status: State<Option<Status>>,
     /// The page of the tip.
     tip: Signal<Option<String>>,
     /// The page of a block with as much work as the tip.
@@ -24,15 +24,15 @@ pub fn Server(
         height.map_or_else(|| "not known yet".to_owned(), group)
     };
     let progress =
-        Memo::new(move |_| status.with(|status| status.as_ref().map(|status| status.progress)).unwrap_or_default());
+        Derived::new(move || status.with(|status| status.as_ref().map(|status| status.progress)).unwrap_or_default());
     let source = move || status.with(|status| status.as_ref().map(|status| status.source.clone()));
-    let ranges = Memo::new(move |_| {
+    let ranges = Derived::new(move || {
         status.with(|status| status.as_ref().map(|status| status.ranges.clone())).unwrap_or_default()
     });
-    let levels = Memo::new(move |_| {
+    let levels = Derived::new(move || {
         status.with(|status| status.as_ref().map(|status| status.index.clone())).unwrap_or_default()
     });
-    let unknown = Memo::new(move |_| {
+    let unknown = Derived::new(move || {
         status.with(|status| status.as_ref().map(|status| status.unknown.clone())).unwrap_or_default()
     });
     view! {

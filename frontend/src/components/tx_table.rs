@@ -10,7 +10,7 @@ use super::tx_row::{Row, occurring, row_at};
 use super::virtual_list::{DrawRow, ListPlace, VirtualList};
 use crate::browser::{focus, focus_quietly, is_taken, media, on_key};
 use crate::format::{bytes, count, group};
-use crate::live::{effect, live};
+use crate::live::{Derived, State, effect, live};
 use crate::model::block::LoadedBlock;
 use crate::model::bound::Column;
 use crate::model::query::Query;
@@ -33,11 +33,11 @@ pub fn TxTable(
     /// The block.
     block: Arc<LoadedBlock>,
     /// What the table is filtered and sorted by.
-    query: Memo<Query>,
+    query: Derived<Query>,
     /// Changes that.
     change: Callback<String>,
     /// The position in the block that is chosen.
-    chosen: RwSignal<Option<u32>>,
+    chosen: State<Option<u32>>,
     /// The page of the transaction at a position.
     href: Callback<u32, String>,
     /// Opens that page.
@@ -45,7 +45,7 @@ pub fn TxTable(
 ) -> impl IntoView {
     let (kinds, flags) = occurring(&block.rows);
     let selecting = Arc::clone(&block);
-    let order = Memo::new(move |_| Arc::new(query.with(|query| select(&selecting.rows, query))));
+    let order = Derived::new(move || Arc::new(query.with(|query| select(&selecting.rows, query))));
     let place = ListPlace::new(ROW.0);
     let narrow = media(NARROW);
     effect(move || {
@@ -93,7 +93,7 @@ pub fn TxTable(
                 data-test="table"
             >
                 <Heads query change />
-                <VirtualList items=Signal::derive(move || order.get()) place row />
+                <VirtualList items=order.signal() place row />
                 {live(move || order.with(|order| order.is_empty()).then(|| view! {
                     <p class="empty" data-test="empty">"No transaction of this block is like that. " <kbd>"Esc"</kbd> " clears the filter."</p>
                 }))}
@@ -122,8 +122,8 @@ fn summary(shown: &Totals, all: usize) -> String {
 /// Whether the key chose a row.
 fn walk(
     event: &web_sys::KeyboardEvent,
-    order: Memo<Arc<Vec<u32>>>,
-    chosen: RwSignal<Option<u32>>,
+    order: Derived<Arc<Vec<u32>>>,
+    chosen: State<Option<u32>>,
     open: Callback<u32>,
     change: Callback<String>,
 ) -> bool {
@@ -167,7 +167,7 @@ fn walk(
 
 /// The table's head: every column sorts.
 #[component]
-fn Heads(query: Memo<Query>, change: Callback<String>) -> impl IntoView {
+fn Heads(query: Derived<Query>, change: Callback<String>) -> impl IntoView {
     let unit = expect_context::<Settings>().unit;
     let head = move |column: Column, class: &'static str, name: &'static str| {
         let amount = matches!(column, Column::Fee | Column::Value);

@@ -7,7 +7,7 @@ use leptos::html::Div;
 use leptos::prelude::*;
 
 use crate::browser::{on_toggle, on_window, window_height};
-use crate::live::effect;
+use crate::live::{State, effect};
 use crate::model::scroll::{Heights, scroll_to, visible_range};
 use crate::navigation::scroll_by;
 use crate::number::pixels;
@@ -17,13 +17,13 @@ use crate::number::pixels;
 pub struct ListPlace {
     frame: NodeRef<Div>,
     /// How high its rows are.
-    pub heights: RwSignal<Heights>,
+    pub heights: State<Heights>,
 }
 
 impl ListPlace {
     /// A place for a list with rows of this height.
     pub fn new(row: u32) -> Self {
-        Self { frame: NodeRef::new(), heights: RwSignal::new(Heights { row, ..Heights::default() }) }
+        Self { frame: NodeRef::new(), heights: State::new(Heights { row, ..Heights::default() }) }
     }
 
     fn scrolled(self) -> Option<i32> {
@@ -83,7 +83,7 @@ pub fn VirtualList(
     /// Draws a row.
     row: DrawRow,
 ) -> impl IntoView {
-    let range = RwSignal::new(0..0);
+    let range = State::new(0..0);
     let look = move || {
         let Some(scrolled) = place.scrolled() else { return };
         let count = items.with_untracked(|items| items.len());

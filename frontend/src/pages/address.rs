@@ -19,7 +19,7 @@ use crate::components::notice::{Notice, Tone};
 use crate::components::qr::{Qr, qr_text};
 use crate::components::script::ScriptView;
 use crate::format::{count, ends, group};
-use crate::live::{effect, live};
+use crate::live::{Derived, State, effect, live};
 use crate::navigation::Navigator;
 use crate::route::encode_path;
 
@@ -36,14 +36,14 @@ pub fn AddressPage(
     let (chain, navigator) = (expect_context::<Chain>(), expect_context::<Navigator>());
     let path = encode_path("", &name);
     let ledger = Ledger::new(path.clone());
-    let totals: Answer<Vec<Totals>> = RwSignal::new(None);
-    let balance: Answer<Vec<BalanceAt>> = RwSignal::new(None);
-    let coins: Answer<Vec<Coin>> = RwSignal::new(None);
+    let totals: Answer<Vec<Totals>> = State::new(None);
+    let balance: Answer<Vec<BalanceAt>> = State::new(None);
+    let coins: Answer<Vec<Coin>> = State::new(None);
     let (tip, indexed) = (chain.tip(), chain.index(IndexLevel::Addresses));
     let coins_open = RwSignal::new(false);
     let asked = path.clone();
     // Once at the start, and again whenever the chain or the index has moved.
-    let moved = Memo::new(move |_| {
+    let moved = Derived::new(move || {
         let place = || (tip.with(|tip| tip.as_ref().map(|tip| tip.hash)), indexed.get());
         chain.status.with(Option::is_some).then(place)
     });
@@ -67,9 +67,9 @@ pub fn AddressPage(
             navigator.arrived();
         }
     });
-    let sums = Memo::new(move |_| totals.with(|totals| totals.as_ref()?.as_ref().ok()?.first().copied()));
-    let trouble = Memo::new(move |_| ledger.trouble.get().filter(|_| ledger.items.with(|items| items.is_empty())));
-    let broken = Memo::new(move |_| trouble.with(Option::is_some));
+    let sums = Derived::new(move || totals.with(|totals| totals.as_ref()?.as_ref().ok()?.first().copied()));
+    let trouble = Derived::new(move || ledger.trouble.get().filter(|_| ledger.items.with(|items| items.is_empty())));
+    let broken = Derived::new(move || trouble.with(Option::is_some));
     let again = Callback::new(move |()| ledger.top());
     let drawn = move || {
         let points = balance.with(|balance| balance.as_ref()?.as_ref().ok().cloned())?;
@@ -99,7 +99,7 @@ pub fn AddressPage(
 #[component]
 fn Lists(
     ledger: Ledger,
-    sums: Memo<Option<Totals>>,
+    sums: Derived<Option<Totals>>,
     coins: Answer<Vec<Coin>>,
     coins_open: RwSignal<bool>,
     file: String,
@@ -128,21 +128,21 @@ fn Lists(
 #[component]
 fn AddressHead(
     name: String,
-    sums: Memo<Option<Totals>>,
+    sums: Derived<Option<Totals>>,
     totals: Answer<Vec<Totals>>,
-    broken: Memo<bool>,
+    broken: Derived<bool>,
 ) -> impl IntoView {
     let chain = expect_context::<Chain>();
     let indexed = chain.index(IndexLevel::Addresses);
     let known = StoredValue::new(name.clone());
     // The server reads the address, so that no reader of addresses has to be downloaded; this page writes the script that
     // it names as an address again, and believes it only if that is the same.
-    let hits: Answer<Vec<SearchHit>> = RwSignal::new(None);
+    let hits: Answer<Vec<SearchHit>> = State::new(None);
     let hex = ScriptBuf::from_hex(&name).ok();
     if hex.is_none() {
         ask(&search_path(&encode_path("", &name)), hits);
     }
-    let script = Memo::new(move |_| {
+    let script = Derived::new(move || {
         let network = chain.network()?;
         let of_hit = |hit: &SearchHit| match hit {
             SearchHit::Address { script, .. } => Some(script.clone()),

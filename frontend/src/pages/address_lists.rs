@@ -13,7 +13,7 @@ use crate::chain::Answer;
 use crate::components::history_row::{CoinRow, HistoryRow};
 use crate::components::tx_table::NARROW;
 use crate::components::virtual_list::{DrawRow, ListPlace, VirtualList};
-use crate::live::{effect, live};
+use crate::live::{Derived, State, effect, live};
 use crate::model::history::csv;
 use crate::navigation::Navigator;
 use crate::number::{index, narrow};
@@ -38,7 +38,7 @@ pub fn HistoryList(
     /// It.
     ledger: Ledger,
     /// The sums that its balances run down from.
-    sums: Memo<Option<Totals>>,
+    sums: Derived<Option<Totals>>,
     /// What the table for spreadsheets is called.
     file: String,
 ) -> impl IntoView {
@@ -54,7 +54,7 @@ pub fn HistoryList(
         ledger.items.track();
         request_animation_frame(look);
     });
-    let chosen = RwSignal::new(None::<usize>);
+    let chosen = State::new(None::<usize>);
     let open = move |at: usize| {
         let row = ledger.history.with_untracked(|history| history.rows().get(at).copied());
         row.into_iter().for_each(|row| navigator.go(Page::Found(row.txid, None)));
@@ -104,7 +104,7 @@ pub fn HistoryList(
             <span class="out">"out, " {unit}</span>
             <span class="left">"left, " {unit}</span>
         </div>
-        <VirtualList items=ledger.items place row />
+        <VirtualList items=ledger.items.signal() place row />
         {live(trouble)}
         <p class="muted end">
             <span role="status">{live(end)}</span>
@@ -123,7 +123,7 @@ pub fn CoinList(
 ) -> impl IntoView {
     let settings = expect_context::<Settings>();
     let place = place_for((ROW.0, ROW.0));
-    let items = Memo::new(move |_| {
+    let items = Derived::new(move || {
         let count = coins.with(|coins| coins.as_ref().and_then(|coins| coins.as_ref().ok().map(Vec::len)));
         Arc::new((0..narrow(count.unwrap_or(0))).collect::<Vec<u32>>())
     });
@@ -150,7 +150,7 @@ pub fn CoinList(
             <span class="when"></span>
             <span class="left">"value, " {live(move || settings.unit.get().name())}</span>
         </div>
-        <VirtualList items place row />
+        <VirtualList items=items.signal() place row />
         <p class="muted end" role="status">{live(end)}</p>
     }
 }

@@ -20,7 +20,7 @@ use crate::components::notice::{Notice, Tone};
 use crate::components::stats::Stats;
 use crate::components::tx_table::TxTable;
 use crate::format::{group, milli_short};
-use crate::live::effect;
+use crate::live::{Derived, State, effect};
 use crate::model::block::{LoadedBlock, absence_notice};
 use crate::model::bound::{Column, Side};
 use crate::model::query::Query;
@@ -42,7 +42,7 @@ pub fn BlockPage(
     crate::app::set_title(&["Block ", &short_id(id)].concat());
     let blocks = expect_context::<Blocks>();
     let chain = expect_context::<Chain>();
-    let facts: Answer<BlockFacts> = RwSignal::new(None);
+    let facts: Answer<BlockFacts> = State::new(None);
     let tip = chain.tip();
     // A new tip may mean one confirmation more, a next block, or a reorg that made this block stale.
     effect(move || {
@@ -94,8 +94,8 @@ fn BlockView(block: Arc<LoadedBlock>, id: BlockId, facts: Answer<BlockFacts>, ag
         BlockId::Height(_) => None,
     };
     let before = last.get_value().filter(|(of, _)| *of == hash).map(|(_, at)| at);
-    let chosen = RwSignal::new(before);
-    let query = Memo::new(move |_| Query::parse(&navigator.query.get()));
+    let chosen = State::new(before);
+    let query = Derived::new(move || Query::parse(&navigator.query.get()));
     let change = Callback::new(move |text| navigator.set_query(text));
     let page = move |at: u32| Page::Transaction(BlockId::Hash(hash), TxId::Index(at));
     let txids = Arc::clone(&block);
@@ -120,7 +120,7 @@ fn BlockView(block: Arc<LoadedBlock>, id: BlockId, facts: Answer<BlockFacts>, ag
     effect(move || navigator.arrived());
     let checks = block.checks(asked);
     let stats = block.stats.clone().map(|summary| {
-        let server = RwSignal::new(None);
+        let server = State::new(None);
         ask_stats(hash, server);
         view! { <Stats summary server /> }
     });
@@ -179,7 +179,7 @@ pub fn next(facts: Answer<BlockFacts>) -> Option<Page> {
 }
 
 #[component]
-fn FeePanel(block: Arc<LoadedBlock>, query: Memo<Query>, change: Callback<String>) -> impl IntoView {
+fn FeePanel(block: Arc<LoadedBlock>, query: Derived<Query>, change: Callback<String>) -> impl IntoView {
     let buckets = buckets(&block.rows);
     let range = rate_range(&block.rows);
     let (Some((lowest, median, highest)), false) = (range, buckets.is_empty()) else {

@@ -13,7 +13,7 @@ use crate::components::server::{Notices, Server};
 use crate::components::tx_table::NARROW;
 use crate::components::virtual_list::{DrawRow, ListPlace, VirtualList};
 use crate::fetched::{Entry, Fetched};
-use crate::live::{effect, live};
+use crate::live::{Derived, State, effect, live};
 use crate::navigation::Navigator;
 use crate::route::{HOME, Page};
 
@@ -30,14 +30,14 @@ pub fn HomePage() -> impl IntoView {
     let (chain, fetched, navigator) =
         (expect_context::<Chain>(), expect_context::<Fetched>(), expect_context::<Navigator>());
     let tip = chain.tip();
-    let start = Memo::new(move |_| navigator.query.with(|query| query.parse::<ListStart>().ok()));
+    let start = Derived::new(move || navigator.query.with(|query| query.parse::<ListStart>().ok()));
     effect(move || {
         // Once at the start, and again whenever the tip has moved or the reader jumps.
         let _ = tip.get();
         fetched.open(start.get());
     });
     let computed =
-        Memo::new(move |_| chain.status.with(|status| status.as_ref().map(|status| status.progress.statistics)));
+        Derived::new(move || chain.status.with(|status| status.as_ref().map(|status| status.progress.statistics)));
     effect(move || {
         let _ = computed.get();
         fetched.fill_gaps();
@@ -71,7 +71,7 @@ pub fn HomePage() -> impl IntoView {
             request_animation_frame(look);
         }
     });
-    let chosen = RwSignal::new(None::<usize>);
+    let chosen = State::new(None::<usize>);
     let open = move |at| fetched.at(at).into_iter().for_each(|entry| navigator.go(Page::block(entry.facts.hash)));
     on_key(move |event| walk(event, fetched.order.with_untracked(|order| order.len()), chosen, place, &open));
     let row = DrawRow::new(move |(at, item)| {
@@ -83,8 +83,8 @@ pub fn HomePage() -> impl IntoView {
         row.into_any()
     });
     let retry = Callback::new(move |()| fetched.again());
-    let is_known = Memo::new(move |_| chain.status.with(Option::is_some));
-    let notices = Memo::new(move |_| {
+    let is_known = Derived::new(move || chain.status.with(Option::is_some));
+    let notices = Derived::new(move || {
         chain
             .status
             .with(|status| status.as_ref().map(|status| (status.demo.clone(), status.warnings.clone())))
@@ -108,13 +108,13 @@ pub fn HomePage() -> impl IntoView {
                     </Show>
                 </div>
                 <BlockHeads />
-                <VirtualList items=fetched.order place row />
+                <VirtualList items=fetched.order.signal() place row />
                 {live(move || fetched.trouble.get().map(|error| view! { <Failure error retry /> }))}
                 <p class="muted end" role="status">{live(move || end_text(fetched))}</p>
             </section>
             <aside>
                 <Show when=move || is_known.get()>
-                    <Server status=chain.status.into() tip tie />
+                    <Server status=chain.status tip tie />
                 </Show>
             </aside>
         </div>

@@ -8,6 +8,7 @@ use hindsight_shared::api::history_path;
 use leptos::prelude::*;
 
 use crate::api::{self, ApiError};
+use crate::live::State;
 use crate::model::history::History;
 use crate::navigation::absolute;
 use crate::number::{index, narrow};
@@ -24,11 +25,11 @@ pub struct Ledger {
     /// Whose, as it stands in a path.
     name: StoredValue<String>,
     /// What is there.
-    pub history: RwSignal<History>,
+    pub history: State<History>,
     /// The rows: numbers that no other row has had before, so that a list draws anew what has changed.
-    pub items: RwSignal<Arc<Vec<u32>>>,
+    pub items: State<Arc<Vec<u32>>>,
     /// Why the last request failed, if it did.
-    pub trouble: RwSignal<Option<ApiError>>,
+    pub trouble: State<Option<ApiError>>,
     /// Whether a request is under way.
     pub busy: RwSignal<bool>,
     /// The number of the first row.
@@ -40,9 +41,9 @@ impl Ledger {
     pub fn new(name: String) -> Self {
         Self {
             name: StoredValue::new(name),
-            history: RwSignal::new(History::default()),
-            items: RwSignal::new(Arc::default()),
-            trouble: RwSignal::new(None),
+            history: State::new(History::default()),
+            items: State::new(Arc::default()),
+            trouble: State::new(None),
             busy: RwSignal::new(false),
             first: StoredValue::new(0),
         }

@@ -12,7 +12,7 @@ use crate::components::hits::{Hit, Hits};
 use crate::components::loaded::Waiting;
 use crate::components::notice::{Notice, Tone};
 use crate::format::{ends, group};
-use crate::live::live;
+use crate::live::{State, live};
 use crate::navigation::{Navigator, absolute};
 use crate::route::{Page, Spot, TxId, encode_path};
 
@@ -100,7 +100,7 @@ pub fn SearchPage(
 ) -> impl IntoView {
     crate::app::set_title(&["Search for ", &ends(&text, 12, 8)].concat());
     let (chain, navigator) = (expect_context::<Chain>(), expect_context::<Navigator>());
-    let answer: Answer<Vec<SearchHit>> = RwSignal::new(None);
+    let answer: Answer<Vec<SearchHit>> = State::new(None);
     ask(&search_path(&encode_path("", &text)), answer);
     let asked = text.clone();
     let found = move || match answer.get() {

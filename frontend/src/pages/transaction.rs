@@ -13,7 +13,7 @@ use crate::chain::{Answer, Chain, ask, ask_found};
 use crate::components::loaded::{Failure, Loaded, Waiting, Wanted};
 use crate::components::notice::{Notice, Tone};
 use crate::format::{count, ends};
-use crate::live::effect;
+use crate::live::{Derived, State, effect};
 use crate::model::block::LoadedBlock;
 use crate::model::found::{Found, Home};
 use crate::model::tx::Tx;
@@ -76,10 +76,10 @@ pub fn FoundPage(
 ) -> impl IntoView {
     name_window(txid);
     let chain = expect_context::<Chain>();
-    let answer: Answer<Found> = RwSignal::new(None);
-    let facts: Answer<BlockFacts> = RwSignal::new(None);
+    let answer: Answer<Found> = State::new(None);
+    let facts: Answer<BlockFacts> = State::new(None);
     let indexed = chain.index(IndexLevel::Transactions);
-    let known = Memo::new(move |_| chain.status.with(Option::is_some));
+    let known = Derived::new(move || chain.status.with(Option::is_some));
     effect(move || {
         // The first answer of the server tells whether there is an index. What is not found while it grows may be later.
         indexed.track();
@@ -87,11 +87,11 @@ pub fn FoundPage(
             ask_found(txid, answer);
         }
     });
-    let block = Memo::new(move |_| answer.with(|answer| Some(answer.as_ref()?.as_ref().ok()?.home.block)));
+    let block = Derived::new(move || answer.with(|answer| Some(answer.as_ref()?.as_ref().ok()?.home.block)));
     effect(move || block.get().into_iter().for_each(|block| ask(&block_path(BlockId::Hash(block)), facts)));
     let retry = Callback::new(move |()| ask_found(txid, answer));
-    let is_ready = Memo::new(move |_| facts.with(Option::is_some));
-    let trouble = Memo::new(move |_| answer.with(|answer| answer.as_ref()?.as_ref().err().cloned()));
+    let is_ready = Derived::new(move || facts.with(Option::is_some));
+    let trouble = Derived::new(move || answer.with(|answer| answer.as_ref()?.as_ref().err().cloned()));
     move || match (is_ready.get(), trouble.get()) {
         (true, _) => {
             let found = answer.with_untracked(|answer| answer.as_ref()?.as_ref().ok().cloned());

@@ -13,7 +13,7 @@ use crate::components::icon::Icon;
 use crate::components::notice::Badge;
 use crate::components::time::Moment;
 use crate::format::{count, group, milli};
-use crate::live::live;
+use crate::live::{State, live};
 use crate::model::explain::{lock_time, version};
 use crate::model::found::{Afterlife, Home};
 use crate::model::tx::Tx;
@@ -33,7 +33,7 @@ pub fn TxHead(
     /// The transactions before and after it in the block.
     neighbours: (Option<Page>, Option<Page>),
     /// What the index knows of it.
-    after: RwSignal<Option<Afterlife>>,
+    after: State<Option<Afterlife>>,
 ) -> impl IntoView {
     let row = tx.row;
     let step = |page: Option<Page>| Signal::stored(page.map(|page| page.href()));

@@ -21,7 +21,7 @@ use crate::components::output_row::{Fated, Opened, OutputRow};
 use crate::components::tx_table::NARROW;
 use crate::components::virtual_list::{DrawRow, ListPlace, VirtualList};
 use crate::format::count;
-use crate::live::effect;
+use crate::live::{Derived, State, effect};
 use crate::model::block::absence_notice;
 use crate::model::found::{Afterlife, Found, Home};
 use crate::model::tx::{Output, Tx};
@@ -54,9 +54,9 @@ pub fn TransactionView(
     let navigator = expect_context::<Navigator>();
     expect_context::<LastTx>().0.set_value(Some((home.block, narrow(tx.index))));
     effect(move || navigator.arrived());
-    let after = RwSignal::new(known);
+    let after = State::new(known);
     follow(tx.row.txid, after);
-    let (opened_in, opened_out) = (RwSignal::new(Opened::default()), RwSignal::new(Opened::default()));
+    let (opened_in, opened_out) = (State::new(Opened::default()), State::new(Opened::default()));
     let (place_in, place_out) = (ListPlace::new(ROW.0), ListPlace::new(ROW.0));
     let narrow_window = media(NARROW);
     effect(move || {
@@ -143,10 +143,10 @@ fn numbers(count: usize) -> Signal<Arc<Vec<u32>>> {
 
 /// Keeps what the index knows of a transaction: asked for where there is an index, and again when the answer may have
 /// changed.
-fn follow(txid: Txid, after: RwSignal<Option<Afterlife>>) {
+fn follow(txid: Txid, after: State<Option<Afterlife>>) {
     let chain = expect_context::<Chain>();
     let (transactions, addresses) = (chain.index(IndexLevel::Transactions), chain.index(IndexLevel::Addresses));
-    let (tip, answer): (_, Answer<Found>) = (chain.tip(), RwSignal::new(None));
+    let (tip, answer): (_, Answer<Found>) = (chain.tip(), State::new(None));
     let mut asked = false;
     effect(move || {
         addresses.track();
@@ -184,8 +184,8 @@ impl Links {
         let is_whole = move || transactions.get().is_some_and(|progress| progress.whole);
         Self {
             network,
-            all: Memo::new(move |_| is_whole()).into(),
-            addresses: Memo::new(move |_| addresses.get().is_some()).into(),
+            all: Derived::new(is_whole).signal(),
+            addresses: Derived::new(move || addresses.get().is_some()).signal(),
         }
     }
 
@@ -200,9 +200,9 @@ impl Links {
 }
 
 /// What became of an output. Beyond those that the answer tells of, each is asked for when its row is opened.
-fn fate_of(outpoint: OutPoint, after: RwSignal<Option<Afterlife>>, open: RwSignal<Opened>) -> Signal<Option<Fated>> {
+fn fate_of(outpoint: OutPoint, after: State<Option<Afterlife>>, open: State<Opened>) -> Signal<Option<Fated>> {
     let at = crate::number::index(outpoint.vout);
-    let alone: Answer<Fate> = RwSignal::new(None);
+    let alone: Answer<Fate> = State::new(None);
     effect(move || {
         let beyond = after.with(|after| after.as_ref().is_some_and(|after| after.fates.len() <= at));
         if beyond && open.with(|open| open.has(at)) && alone.with_untracked(Option::is_none) {

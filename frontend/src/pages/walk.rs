@@ -1,15 +1,14 @@
 //! Walking along a list by keys: the same on every page that has one.
 
-use leptos::prelude::*;
-
 use crate::browser::is_taken;
 use crate::components::virtual_list::ListPlace;
+use crate::live::State;
 
 /// Moves the choice by one for `j`, `k` and the arrows, and opens what is chosen for Enter.
 pub fn walk(
     event: &web_sys::KeyboardEvent,
     count: usize,
-    chosen: RwSignal<Option<usize>>,
+    chosen: State<Option<usize>>,
     place: ListPlace,
     open: &dyn Fn(usize),
 ) {

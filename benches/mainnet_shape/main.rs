@@ -1,0 +1,169 @@
+//! The first start and the next one on a directory of mainnet's shape: 950,000 headers in 6,000 sparse files.
+//!
+//! How fast a walk can be is the disk's doing: it is held against the disk's own rate of reads at random, measured here in
+//! the same way, on the same files.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use bitcoin::{BlockHash, Network};
+use clap::Parser;
+use hindsight::app::App;
+use hindsight::index::Index;
+use hindsight::ingest::Keeper;
+use hindsight::source::{CoreFiles, Datadir, DatadirOptions};
+use rustix::fs::sync;
+
+mod chain;
+mod disk;
+
+use chain::{Made, make};
+use disk::{forget, random_reads};
+
+/// Memory of the index's store.
+const CACHE: u64 = 128 << 20;
+
+/// Of so many files one is read at random, to learn the disk's rate.
+const SAMPLED: usize = 10;
+
+/// The first and the next start at mainnet's shape
+#[derive(Debug, Parser)]
+struct Args {
+    /// Blocks
+    #[arg(long, default_value_t = 950_000)]
+    blocks: u32,
+    /// Where to make the directory, which is removed at the end; else where temporary files go. It takes 4 KiB a block
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Only a start on such a directory, with the index in this one
+    #[arg(long, requires_all = ["dir", "tip"], hide = true)]
+    start: Option<PathBuf>,
+    /// Its last block
+    #[arg(long, hide = true)]
+    tip: Option<BlockHash>,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    if let Args { dir: Some(dir), start: Some(index), tip: Some(tip), .. } = &args {
+        return start(dir, index, *tip);
+    }
+    let dir = args.dir.map_or_else(tempfile::tempdir, tempfile::tempdir_in)?;
+    let made = make(dir.path(), args.blocks)?;
+    println!(
+        "{} blocks, {} of them above 64 KiB, in {} files of {} GB",
+        made.blocks,
+        made.large,
+        made.files,
+        made.bytes / 1_000_000_000
+    );
+    sync();
+    // A stamp has to be older than this to tell the next change.
+    std::thread::sleep(Duration::from_secs(4));
+    let paths = paths(dir.path())?;
+    walk(dir.path(), &paths, made)?;
+    starts(dir.path(), &paths, made)
+}
+
+fn open(datadir: &Path) -> Result<CoreFiles> {
+    let options =
+        DatadirOptions { datadir: datadir.to_owned(), network: Some(Network::Regtest), ..DatadirOptions::default() };
+    Ok(CoreFiles::open(Datadir::open(&options)?)?)
+}
+
+fn paths(datadir: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(datadir.join("regtest/blocks"))? {
+        let path = entry?.path();
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("blk")) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The walk alone: its reads, and its time against the disk's.
+fn walk(datadir: &Path, paths: &[PathBuf], made: Made) -> Result<()> {
+    let sample: Vec<PathBuf> = paths.iter().step_by(SAMPLED).cloned().collect();
+    let (pages, took) = random_reads(&sample)?;
+    let rate = per_second(pages, took);
+    println!("the disk: {rate} reads a second at random ({pages} in {took:.1?})");
+    forget(paths)?;
+    let files = open(datadir)?;
+    let jobs = files.list()?.into_iter().map(|file| (file, None)).collect();
+    let (started, mut found, mut large) = (Instant::now(), 0, 0);
+    files.walk_all(jobs, |(_, walked)| {
+        for record in walked.into_iter().flat_map(|file| file.records) {
+            found += 1;
+            large += u32::from(record.size > 64 << 10);
+        }
+        ControlFlow::Continue(())
+    });
+    let took = started.elapsed();
+    ensure!((found, large) == (made.blocks, made.large), "{found} blocks were found, {large} of them large");
+    let reads = files.bulk_reads();
+    // The small ones are read in pieces that hold many of them.
+    let pieces = reads.saturating_sub(u64::from(made.large));
+    println!("the walk: {reads} reads in {took:.1?}, {} a second", per_second(reads, took));
+    println!(
+        "    of them {pieces} beside one for each block above 64 KiB: {} each",
+        ratio(reads.into(), made.large.into())
+    );
+    let of_disk = u128::from(reads) * 1_000_000 / rate.max(1);
+    println!("    {} times what the disk takes for as many reads", ratio(took.as_micros(), of_disk));
+    Ok(())
+}
+
+/// A first start, and one that finds what the first has remembered: each in a process of its own.
+fn starts(datadir: &Path, paths: &[PathBuf], made: Made) -> Result<()> {
+    let index = tempfile::tempdir_in(datadir)?;
+    for name in ["first", "next"] {
+        forget(paths)?;
+        println!("{name} start:");
+        let mut process = Command::new(std::env::current_exe()?);
+        process.arg("--dir").arg(datadir).arg("--start").arg(index.path()).args(["--tip", &made.tip.to_string()]);
+        ensure!(process.status()?.success(), "the start failed");
+    }
+    Ok(())
+}
+
+/// Starts on a directory as a server does, until all of it has been read.
+fn start(datadir: &Path, index: &Path, tip: BlockHash) -> Result<()> {
+    let started = Instant::now();
+    let files = Arc::new(open(datadir)?);
+    let app = App::look(files.clone(), Index::open(index, &Keeper::identity(&files), CACHE)?)?;
+    wait(|| app.explorer.tip().is_some_and(|found| found.hash == tip && found.height.is_some()));
+    let (newest, then) = (started.elapsed(), app.explorer.status().progress);
+    wait(|| app.explorer.status().progress.complete);
+    let all = started.elapsed();
+    println!("    the newest block after {newest:.1?}, with {} of {} files read", then.files_read, then.files);
+    println!("    all after {all:.1?}, {} reads, {} MiB of memory at most", files.bulk_reads(), peak_memory()? >> 20);
+    Ok(())
+}
+
+fn wait(until: impl Fn() -> bool) {
+    while !until() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The most memory that this process has had, in bytes.
+fn peak_memory() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
+}
+
+fn per_second(count: u64, time: Duration) -> u128 {
+    u128::from(count) * 1000 / time.as_millis().max(1)
+}
+
+fn ratio(count: u128, of: u128) -> String {
+    let thousandths = count * 1000 / of.max(1);
+    format!("{}.{:03}", thousandths / 1000, thousandths % 1000)
+}
