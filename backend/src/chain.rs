@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::block::Header;
-use bitcoin::{BlockHash, Network, Work};
+use bitcoin::{BlockHash, CompactTarget, Network, Work};
 use hindsight_shared::Height;
 use hindsight_shared::network::NetworkExt;
 use hindsight_shared::search::ListStart;
@@ -111,6 +111,8 @@ pub struct Chain {
     genesis: BlockHash,
     nodes: Vec<Node>,
     by_hash: HashMap<BlockHash, NodeId>,
+    /// Work of each target there has been: two thousand blocks share one, and a division of 256 bits takes a microsecond.
+    works: HashMap<CompactTarget, Work>,
     /// Blocks whose parent has not been found, by that parent.
     waiting: HashMap<BlockHash, Children>,
     /// Blocks without children: the ends of all branches.
@@ -135,6 +137,7 @@ impl Chain {
             genesis: network.genesis_hash(),
             nodes: Vec::new(),
             by_hash: HashMap::new(),
+            works: HashMap::new(),
             waiting: HashMap::new(),
             leaves: BTreeSet::new(),
             files: HashMap::new(),
@@ -306,18 +309,23 @@ impl Chain {
         Some(BlockFile { number, stamp: file.stamp, records })
     }
 
+    fn work_of(&mut self, header: Header) -> Work {
+        *self.works.entry(header.bits).or_insert_with(|| header.work())
+    }
+
     fn id_of(&mut self, record: &BlockRecord) -> NodeId {
         if let Some(&id) = self.by_hash.get(&record.hash) {
             return id;
         }
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        let work = self.work_of(record.header);
         self.nodes.push(Node {
             header: record.header,
             hash: record.hash,
             height: None,
             linked: false,
             stated_height: record.stated_height,
-            work: record.header.work(),
+            work,
             parent: None,
             root: id,
             children: Children::new(),

@@ -48,6 +48,7 @@ impl Chain {
         let below = self.node(parent);
         let (root, linked, work) = (below.root, below.linked, below.work);
         let Some(height) = below.height.and_then(Height::next) else { return false };
+        let own = self.work_of(self.node(id).header);
         let node = &mut self.nodes[index(id)];
         if !linked && node.stated_height != Some(height) {
             return false;
@@ -56,7 +57,7 @@ impl Chain {
         node.linked = linked;
         node.root = root;
         // Work is proven, so that no sum of it comes near 256 bits.
-        node.work = work + node.header.work();
+        node.work = work + own;
         true
     }
 
@@ -133,8 +134,8 @@ impl Chain {
         let base = if linked { Some(Height(0)) } else { self.island_base(order) };
         for &(id, depth) in order {
             let below = self.node(id).parent.map(|parent| self.node(parent).work);
+            let own = self.work_of(self.node(id).header);
             let node = &mut self.nodes[index(id)];
-            let own = node.header.work();
             node.work = below.map_or(own, |below| below + own);
             node.root = root;
             node.linked = linked;
