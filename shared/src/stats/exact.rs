@@ -76,7 +76,8 @@ impl Spread {
     /// Spreads rates, each over the weight beside it. Of nothing: zeros.
     pub fn of(mut rates: Vec<(FeeRate, u64)>) -> Self {
         const SHARES: [u128; 5] = [10, 25, 50, 75, 90];
-        rates.sort_unstable();
+        // Equal rates of different weights have an order too: else each way of sorting would keep another of them.
+        rates.sort_unstable_by_key(|&(rate, weight)| (rate, weight, rate.weight));
         let (Some(&(min, _)), Some(&(max, _))) = (rates.first(), rates.last()) else { return Self::default() };
         let total: u128 = rates.iter().map(|&(_, weight)| u128::from(weight)).sum();
         let mut percentiles = [max; 5];
@@ -130,5 +131,20 @@ mod tests {
         assert_eq!((spread.min, spread.max), (rate(1, 1), rate(9, 1)));
         assert_eq!(spread.percentiles, [2, 2, 4, 4, 9].map(|fee| rate(fee, 1)));
         assert_eq!(Spread::of(Vec::new()), Spread::default());
+    }
+
+    #[test]
+    fn equal_rates_are_kept_alike_in_any_order() {
+        let rates = [(0, 900), (3, 12), (1, 4), (0, 400), (2, 8)].map(|(fee, weight)| (rate(fee, weight), 100));
+        let kept = |spread: Spread| spread.percentiles.map(|rate| (rate.fee, rate.weight));
+        let expected = kept(Spread::of(rates.to_vec()));
+        assert_eq!(expected, [(0, 400), (0, 900), (1, 4), (2, 8), (3, 12)]);
+        for first in 0..rates.len() {
+            let mut turned = rates.to_vec();
+            turned.rotate_left(first);
+            assert_eq!(kept(Spread::of(turned.clone())), expected);
+            turned.reverse();
+            assert_eq!(kept(Spread::of(turned)), expected);
+        }
     }
 }
