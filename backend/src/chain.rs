@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use crate::source::{BlockFile, BlockRecord, FileStamp, Found, Position};
 
 mod best;
+mod hints;
 mod link;
 #[cfg(test)]
 mod tests;
@@ -126,6 +127,12 @@ pub struct Chain {
     /// Whether blocks have been counted anew since the last choice, so that it may lie in an island that has been joined
     /// to another.
     relinked: bool,
+    /// Blocks that hints have told of, found meanwhile or not, each with the file that may hold it.
+    hinted: Vec<(NodeId, u32)>,
+    /// Those of them that have not been found.
+    unfound: usize,
+    /// How often the best chain, or which blocks are stored, has changed.
+    changes: u64,
     best: Best,
 }
 
@@ -144,6 +151,9 @@ impl Chain {
             joined: Vec::new(),
             recount: false,
             relinked: false,
+            hinted: Vec::new(),
+            unfound: 0,
+            changes: 0,
             best: Best::default(),
         }
     }
@@ -153,14 +163,19 @@ impl Chain {
         self.network
     }
 
-    /// How many blocks are known, stale ones included.
+    /// How many blocks have been found, stale ones included.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.nodes.len() - self.unfound
     }
 
-    /// Whether none is known.
+    /// A number that grows whenever the best chain changes, or which blocks are stored.
+    pub const fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Whether none has been found.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.len() == 0
     }
 
     /// The node behind an id.
@@ -250,7 +265,7 @@ impl Chain {
 
     /// Takes over what a walk found in one file, in place of what was known of that file.
     pub fn set_file(&mut self, file: &BlockFile) {
-        self.remove_file(file.number);
+        let before = self.take_file(file.number);
         let mut blocks = Vec::with_capacity(file.records.len());
         for record in &file.records {
             let id = self.id_of(record);
@@ -258,11 +273,13 @@ impl Chain {
                 blocks.push(id);
             }
         }
+        self.changes += u64::from(before != blocks);
         self.files.insert(file.number, WalkedFile { stamp: file.stamp, blocks });
     }
 
     /// Notes one place of a block, the most believable first; whether it is the block's first in that file.
     fn place(&mut self, id: NodeId, record: &BlockRecord) -> bool {
+        self.unfound = self.unfound.saturating_sub(usize::from(self.is_hinted(id)));
         let node = &mut self.nodes[index(id)];
         let first = node.places.iter().all(|place| place.position.file != record.position.file);
         node.places.push(Place {
@@ -278,7 +295,8 @@ impl Chain {
             (node.size, node.tx_count) = (size, tx_count);
             if node.stated_height != stated_height {
                 node.stated_height = stated_height;
-                self.recount = true;
+                // Where parents lead to genesis, heights are counted from there.
+                self.recount |= !node.linked;
             }
         }
         first
@@ -286,9 +304,16 @@ impl Chain {
 
     /// Forgets where a file's blocks are stored; their headers stay.
     pub fn remove_file(&mut self, number: u32) {
-        for id in self.files.remove(&number).map(|file| file.blocks).unwrap_or_default() {
+        self.changes += u64::from(!self.take_file(number).is_empty());
+    }
+
+    /// The same; whose blocks they were.
+    fn take_file(&mut self, number: u32) -> Vec<NodeId> {
+        let blocks = self.files.remove(&number).map(|file| file.blocks).unwrap_or_default();
+        for &id in &blocks {
             self.nodes[index(id)].places.retain(|place| place.position.file != number);
         }
+        blocks
     }
 
     /// Numbers of the files that are known.

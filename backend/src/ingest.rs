@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hindsight_shared::api::Progress;
@@ -19,6 +20,7 @@ use crate::index::Index;
 use crate::source::{BlockFile, CoreFiles, FileStamp, ListedFile, SourceError, UndoFile, Watcher};
 use crate::undo::UndoMap;
 
+mod accelerator;
 mod filler;
 mod indexer;
 mod keeper;
@@ -28,6 +30,7 @@ mod pace;
 mod report;
 mod statistics;
 
+use accelerator::Accelerator;
 pub use filler::Filler;
 pub use indexer::{Indexer, gathered, is_of_chain};
 pub use keeper::Keeper;
@@ -104,7 +107,7 @@ impl Ingest {
         while !stop.load(Ordering::Relaxed) {
             if let Err(error) = self.step(&mut watcher, &mut recalled, stop) {
                 self.failed = Some(error.to_string());
-                std::thread::sleep(WAKE_UP);
+                thread::sleep(WAKE_UP);
             }
             let source = self.failed.as_ref().or(self.unread.values().next()).cloned();
             self.report.warn(Subject::Source, source);
@@ -205,17 +208,27 @@ impl Ingest {
             unread.iter().map(|file| chain.file(file.number)).collect()
         };
         let jobs = unread.iter().copied().zip(known.iter().map(Option::as_ref)).collect();
-        let files = self.files.clone();
-        files.walk_all(jobs, |(number, walked)| {
-            self.take(number, walked);
-            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let (files, accelerator) = (self.files.clone(), Accelerator::default());
+        thread::scope(|scope| {
+            if !self.report.progress().complete && unread.len() > listed.len() / 2 {
+                accelerator.start(scope, &files);
+            }
+            files.walk_all(jobs, |(number, walked)| {
+                self.take(number, walked);
+                self.publish_now_and_then(&accelerator);
+                if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            accelerator.stop();
         });
         let young = |file: &&ListedFile| !is_settled(file.blk) || file.rev.is_some_and(|rev| !is_settled(rev));
         self.unsettled = listed.iter().filter(young).map(|file| file.number).collect();
         for file in listed {
             self.seen.entry(file.number).and_modify(|seen| seen.rev = file.rev);
         }
-        self.publish(self.unread.is_empty() && !stop.load(Ordering::Relaxed));
+        if !stop.load(Ordering::Relaxed) {
+            self.forget_hinted();
+            self.publish(self.unread.is_empty());
+        }
         Ok(())
     }
 
@@ -286,11 +299,35 @@ impl Ingest {
             progress.files_read = progress.files_read.saturating_add(1).min(progress.files);
             progress.blocks = blocks;
         });
+    }
+
+    /// While the directory is being read, what has been found is published again and again.
+    fn publish_now_and_then(&mut self, accelerator: &Accelerator) {
         let reading = !self.report.progress().complete;
         if reading && self.published.elapsed() > self.publishing_took * PUBLISHING_SHARE {
+            let started = Instant::now();
             self.publish(false);
+            if accelerator.take(&self.chain) {
+                self.publish(false);
+            }
+            self.publishing_took = started.elapsed();
             self.commit(false);
         }
+    }
+
+    /// All files have been read, as far as they can be: what only a hint has told of is in none of them.
+    fn forget_hinted(&mut self) {
+        if !self.chain.read().has_hinted() {
+            return;
+        }
+        let map = RwLock::new(self.chain.read().without_hinted());
+        map.write().link();
+        let best = self.choose(&map, !self.unread.is_empty());
+        let mut map = map.into_inner();
+        if let Some(best) = best {
+            map.set_best(best);
+        }
+        *self.chain.write() = map;
     }
 
     fn blocks(&self) -> u32 {
@@ -301,8 +338,9 @@ impl Ingest {
     /// looked at, since each of the others would cost reading a file.
     fn publish(&mut self, complete: bool) {
         let started = Instant::now();
-        self.chain.write().link();
-        if let Some(best) = self.choose(complete) {
+        let chain = self.chain.clone();
+        chain.write().link();
+        if let Some(best) = self.choose(&chain, !complete) {
             let mut chain = self.chain.write();
             if chain.set_best(best)
                 && let Some(tip) = chain.tip()
@@ -323,22 +361,23 @@ impl Ingest {
         self.publishing_took = started.elapsed();
     }
 
-    /// The best chain. Where undo that it depends on cannot be read, the last choice stays in force, if there is one.
-    fn choose(&mut self, complete: bool) -> Option<Best> {
+    /// The best chain of a map. Where undo that it depends on cannot be read, the last choice stays in force, if there is
+    /// one.
+    fn choose(&mut self, map: &RwLock<Chain>, leading: bool) -> Option<Best> {
         self.unpaired.clear();
         loop {
             let known = |node: &Node| match self.undo.known(node) {
                 Undo::Unpaired(file) if self.unpaired.contains_key(&file) => Undo::None,
                 undo => undo,
             };
-            let choice = self.chain.read().choose(!complete, &known);
+            let choice = map.read().choose(leading, &known);
             match choice {
                 Ok(best) => return Some(best),
                 Err(NeedsPair(file)) => {
                     let Err(error) = self.undo.pair(file) else { continue };
                     self.unpaired.insert(file, error);
                     self.retry_at = self.retry_at.or(Some(Instant::now() + RETRY));
-                    if self.chain.read().tip().is_some() {
+                    if map.read().tip().is_some() {
                         return None;
                     }
                 }

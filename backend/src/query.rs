@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bitcoin::BlockHash;
 use bitcoin::hashes::{Hash, HashEngine, sha256};
+use bitcoin::{BlockHash, Weight};
 use bytes::Bytes;
 use hindsight_shared::Height;
 use hindsight_shared::api::{BlockFacts, HeightFrom};
@@ -30,6 +30,7 @@ mod fates;
 mod find;
 mod fold;
 mod headers;
+mod hinted;
 mod lookup;
 mod memory;
 mod recent;
@@ -118,16 +119,28 @@ impl Explorer {
     /// # Errors
     /// [`QueryError::NotFound`] where no such block is known.
     pub fn block(&self, id: BlockId) -> Result<BlockFacts, QueryError> {
-        let chain = self.chain.read();
-        let node = self.node(&chain, id)?;
-        Ok(facts(&chain, node))
+        let node = self.node(id)?;
+        Ok(facts(&self.chain.read(), &node))
     }
 
-    /// Up to `count` blocks of the best chain from `from` (without it, from the tip) downwards, across gaps.
-    pub fn blocks(&self, from: Option<ListStart>, count: usize) -> Vec<BlockFacts> {
+    /// Up to `count` blocks of the best chain from `from` (without it, from the tip) downwards, across gaps; fewer where
+    /// files have not been read yet.
+    ///
+    /// # Errors
+    /// [`QueryError::NotReadYet`] where that is so of the first of them.
+    pub fn blocks(&self, from: Option<ListStart>, count: usize) -> Result<Vec<BlockFacts>, QueryError> {
+        let hashes: Vec<BlockHash> = {
+            let chain = self.chain.read();
+            chain.downwards(from).take(count).filter_map(|height| Some(chain.by_height(height)?.hash)).collect()
+        };
+        self.await_files_of(&hashes);
         let chain = self.chain.read();
-        let nodes = chain.downwards(from).take(count).filter_map(|height| chain.by_height(height));
-        nodes.map(|node| facts(&chain, node)).collect()
+        let nodes = hashes.iter().filter_map(|hash| chain.by_hash(hash)).take_while(|node| !node.is_hinted());
+        let blocks: Vec<BlockFacts> = nodes.map(|node| facts(&chain, node)).collect();
+        match hashes.first().filter(|_| blocks.is_empty()) {
+            Some(first) => Err(QueryError::NotReadYet(BlockId::Hash(*first), self.report.progress())),
+            None => Ok(blocks),
+        }
     }
 
     /// The block's payload if all of it is in memory: never waits for a disk.
@@ -135,7 +148,7 @@ impl Explorer {
     /// # Errors
     /// [`QueryError::NotFound`] where no such block is known.
     pub fn payload_in_memory(&self, id: BlockId) -> Result<Option<BlockPayload>, QueryError> {
-        let node = self.node(&self.chain.read(), id)?.clone();
+        let node = self.known(&self.chain.read(), id)?.clone();
         self.bodies.in_memory(&node.hash).map(|body| self.payload_of(&node, &body)).transpose()
     }
 
@@ -144,7 +157,7 @@ impl Explorer {
     /// # Errors
     /// Where the block is unknown, or cannot be read whole.
     pub fn payload(&self, id: BlockId) -> Result<BlockPayload, QueryError> {
-        let node = self.node(&self.chain.read(), id)?.clone();
+        let node = self.node(id)?;
         let body = self.bodies.read(&node)?;
         self.payload_of(&node, &body)
     }
@@ -179,8 +192,13 @@ impl Explorer {
     pub fn size_of_range(&self, from: Height, to: Height) -> u64 {
         let chain = self.chain.read();
         let nodes = chain.downwards(Some(ListStart::Height(to))).take_while(|&height| height >= from);
-        let sizes = nodes.filter_map(|height| chain.by_height(height)?.records().next().map(|record| record.size));
-        sizes.map(u64::from).sum()
+        let size = |node: &Node| match node.records().next() {
+            Some(record) => record.size,
+            // Not known yet: nothing is left out of the reckoning for it.
+            None if node.is_hinted() => Weight::MAX_BLOCK.to_wu().try_into().unwrap_or(u32::MAX),
+            None => 0,
+        };
+        nodes.filter_map(|height| chain.by_height(height)).map(size).map(u64::from).sum()
     }
 
     /// The payloads of a range, as pieces, and a tag that changes whenever they do: of each the prefix, the checksum
@@ -216,7 +234,7 @@ impl Explorer {
     /// # Errors
     /// Where the block is unknown, or cannot be read whole.
     pub fn block_bytes(&self, hash: BlockHash) -> Result<Bytes, QueryError> {
-        let node = self.node(&self.chain.read(), BlockId::Hash(hash))?.clone();
+        let node = self.node(BlockId::Hash(hash))?;
         Ok(self.bodies.read(&node)?.block)
     }
 
@@ -230,32 +248,16 @@ impl Explorer {
     /// # Errors
     /// [`QueryError::NoUndo`] where the undo record is absent; where the block is unknown or cannot be read.
     pub fn spent_txouts(&self, hash: BlockHash) -> Result<Bytes, QueryError> {
-        let node = {
-            let chain = self.chain.read();
-            // It takes no file to know that the first block's only transaction spends nothing.
-            if chain.is_genesis(&hash) {
-                return Ok(Bytes::from_static(&[1, 0]));
-            }
-            self.node(&chain, BlockId::Hash(hash))?.clone()
-        };
-        self.bodies.spent_txouts(&node)
+        // It takes no file to know that the first block's only transaction spends nothing.
+        if self.chain.read().is_genesis(&hash) {
+            return Ok(Bytes::from_static(&[1, 0]));
+        }
+        self.bodies.spent_txouts(&self.node(BlockId::Hash(hash))?)
     }
 
     /// The same if they are in memory: never waits for a disk.
     pub fn spent_txouts_in_memory(&self, hash: &BlockHash) -> Option<Bytes> {
         self.bodies.spent_txouts_in_memory(hash)
-    }
-
-    /// A block of the map. Inlined into one lock by its callers.
-    fn node<'a>(&self, chain: &'a Chain, id: BlockId) -> Result<&'a Node, QueryError> {
-        let node = match id {
-            BlockId::Height(height) => chain.by_height(height),
-            BlockId::Hash(hash) => chain.by_hash(&hash),
-        };
-        node.ok_or_else(|| {
-            let progress = self.report.progress();
-            if progress.complete { QueryError::NotFound(id) } else { QueryError::NotReadYet(id, progress) }
-        })
     }
 
     /// Block hash, absence, height, and the first bytes of the undo checksum.

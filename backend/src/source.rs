@@ -19,6 +19,8 @@ mod bulk;
 mod datadir;
 mod error;
 mod files;
+mod hints;
+mod leveldb;
 mod lost;
 mod obfuscation;
 mod owner;
@@ -36,6 +38,7 @@ pub use bulk::{in_the_background, lower_priority};
 pub use datadir::{Datadir, DatadirOptions};
 pub use error::SourceError;
 pub use files::{CoreFiles, ListedFile, ReadOnce};
+pub use hints::{Hint, Hints};
 pub use obfuscation::Obfuscation;
 pub use pool::Walked;
 pub use watch::{Changed, Watcher};
@@ -84,6 +87,9 @@ pub trait BlockSource: std::fmt::Debug + Send + Sync {
 
     /// Whether there is any undo for the blocks of file `number`.
     fn has_undo(&self, number: u32) -> bool;
+
+    /// Somebody waits for what file `number` holds: while all are being read it comes before the others.
+    fn hurry(&self, _number: u32) {}
 }
 
 /// Where a payload starts: `nFile` and `nDataPos` (or `nUndoPos`) in Core's terms.

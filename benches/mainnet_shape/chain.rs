@@ -17,6 +17,8 @@ use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, Sequence, Transac
 use hindsight_benches::records::{RecordFile, blocks_dir};
 use hindsight_benches::synthetic::{header, mine};
 
+use crate::block_index::BlockIndex;
+
 /// Core's `MAX_BLOCKFILE_SIZE`.
 const FILE: usize = 128 << 20;
 
@@ -60,6 +62,8 @@ pub fn make(datadir: &Path, blocks: u32) -> Result<Made> {
     let genesis = genesis_block(Network::Regtest);
     let (mut file, mut undo) = (RecordFile::create(&dir, "blk", 0)?, RecordFile::create(&dir, "rev", 0)?);
     file.push(285, &serialize(&genesis))?;
+    let mut index = BlockIndex::create(&dir)?;
+    index.push(0, &genesis.header, 0)?;
     let mut made = Made { blocks: 1, large: 0, files: 1, bytes: 293, tip: genesis.block_hash() };
     let mut filled = 293;
     for height in 1..blocks {
@@ -73,6 +77,7 @@ pub fn make(datadir: &Path, blocks: u32) -> Result<Made> {
         mine(&mut header);
         file.push(size, &[serialize(&header), vec![1], serialize(&coinbase(height))].concat())?;
         undo.push(1, &nothing_spent(made.tip))?;
+        index.push(height, &header, made.files - 1)?;
         filled += 8 + size;
         made = Made {
             blocks: made.blocks + 1,
@@ -82,6 +87,7 @@ pub fn make(datadir: &Path, blocks: u32) -> Result<Made> {
             ..made
         };
     }
+    index.finish()?;
     Ok(made)
 }
 

@@ -16,8 +16,12 @@ use hindsight::app::App;
 use hindsight::index::Index;
 use hindsight::ingest::Keeper;
 use hindsight::source::{CoreFiles, Datadir, DatadirOptions};
+use hindsight_shared::Height;
+use hindsight_shared::api::HeightRange;
+use hindsight_shared::search::BlockId;
 use rustix::fs::sync;
 
+mod block_index;
 mod chain;
 mod disk;
 
@@ -26,6 +30,9 @@ use disk::{forget, random_reads};
 
 /// Memory of the index's store.
 const CACHE: u64 = 128 << 20;
+
+/// Blocks opened while files are being read.
+const OPENED: u32 = 20;
 
 /// Of so many files one is read at random, to learn the disk's rate.
 const SAMPLED: usize = 10;
@@ -122,9 +129,20 @@ fn walk(datadir: &Path, paths: &[PathBuf], made: Made) -> Result<()> {
 /// A first start, and one that finds what the first has remembered: each in a process of its own.
 fn starts(datadir: &Path, paths: &[PathBuf], made: Made) -> Result<()> {
     let index = tempfile::tempdir_in(datadir)?;
-    for name in ["first", "next"] {
+    for (name, hints) in [("first start without the node's index", false), ("first start", true), ("next start", true)]
+    {
+        let index_of_node = datadir.join("regtest/blocks/index");
+        let aside = datadir.join("index-of-node");
+        if !hints {
+            std::fs::rename(&index_of_node, &aside)?;
+        } else if aside.exists() {
+            std::fs::rename(&aside, &index_of_node)?;
+        }
+        if name == "first start" {
+            std::fs::remove_dir_all(index.path())?;
+        }
         forget(paths)?;
-        println!("{name} start:");
+        println!("{name}:");
         let mut process = Command::new(std::env::current_exe()?);
         process.arg("--dir").arg(datadir).arg("--start").arg(index.path()).args(["--tip", &made.tip.to_string()]);
         ensure!(process.status()?.success(), "the start failed");
@@ -138,11 +156,46 @@ fn start(datadir: &Path, index: &Path, tip: BlockHash) -> Result<()> {
     let files = Arc::new(open(datadir)?);
     let app = App::look(files.clone(), Index::open(index, &Keeper::identity(&files), CACHE)?)?;
     wait(|| app.explorer.tip().is_some_and(|found| found.hash == tip && found.height.is_some()));
-    let (newest, then) = (started.elapsed(), app.explorer.status().progress);
+    told("the newest block", started, &app);
+    wait(|| app.explorer.hash_at(Height(1)).is_some());
+    told("every header", started, &app);
+    opened(&app)?;
     wait(|| app.explorer.status().progress.complete);
-    let all = started.elapsed();
-    println!("    the newest block after {newest:.1?}, with {} of {} files read", then.files_read, then.files);
-    println!("    all after {all:.1?}, {} reads, {} MiB of memory at most", files.bulk_reads(), peak_memory()? >> 20);
+    told("all", started, &app);
+    println!("    {} reads, {} MiB of memory at most", files.bulk_reads(), peak_memory()? >> 20);
+    let tip = app.explorer.tip().and_then(|tip| tip.height).context("no tip")?;
+    let ranges = app.explorer.status().ranges;
+    ensure!(matches!(ranges[..], [HeightRange { from: Height(0), to }] if to == tip), "the chain is {ranges:?}");
+    Ok(())
+}
+
+fn told(what: &str, started: Instant, app: &App) {
+    let progress = app.explorer.status().progress;
+    println!(
+        "    {what} after {:.1?}, with {} of {} files read",
+        started.elapsed(),
+        progress.files_read,
+        progress.files
+    );
+}
+
+/// Opens blocks all over the chain, whose files may have to be read for it.
+fn opened(app: &App) -> Result<()> {
+    let tip = app.explorer.tip().and_then(|tip| tip.height).context("no tip")?;
+    let mut times = Vec::new();
+    for part in 0..OPENED {
+        let started = Instant::now();
+        let height = Height(tip.0 / OPENED * (part * 7 % OPENED));
+        let facts = app.explorer.block(BlockId::Height(height))?;
+        ensure!(facts.height == Some(height) && facts.size > 0, "{facts:?}");
+        times.push(started.elapsed());
+    }
+    times.sort();
+    println!(
+        "    {OPENED} blocks all over the chain: {:.1?} each, {:.1?} at most",
+        times[times.len() / 2],
+        times[times.len() - 1]
+    );
     Ok(())
 }
 

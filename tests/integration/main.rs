@@ -11,6 +11,7 @@ mod check;
 mod compression;
 mod crashes;
 mod differential;
+mod hints;
 mod hostile_clients;
 mod http;
 mod index;

@@ -117,6 +117,7 @@ impl Chain {
     /// Puts a choice in force; whether it differs from the last one.
     pub fn set_best(&mut self, best: Best) -> bool {
         let changed = self.best != best;
+        self.changes += u64::from(changed);
         self.best = best;
         self.relinked = false;
         changed
@@ -161,7 +162,8 @@ impl Chain {
         Ok(best)
     }
 
-    /// The first block with undo on the way down from a leaf, unless it has less work than `least`.
+    /// The first block with undo on the way down from a leaf, unless it has less work than `least`. Whether a block has
+    /// undo of which only a hint is known cannot be told: nor can it of those below it.
     fn connected_from(
         &self,
         leaf: NodeId,
@@ -172,7 +174,7 @@ impl Chain {
         let mut next = Some(leaf);
         while let Some(id) = next {
             let node = self.node(id);
-            if least.is_some_and(|least| node.work < least) || passed.contains(&id) {
+            if least.is_some_and(|least| node.work < least) || passed.contains(&id) || self.is_hinted(id) {
                 return Ok(None);
             }
             if node.hash == self.genesis {

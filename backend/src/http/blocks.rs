@@ -7,7 +7,6 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use hindsight_shared::Height;
-use hindsight_shared::api::BlockFacts;
 use hindsight_shared::payload::MEDIA_TYPE;
 use hindsight_shared::search::{BlockId, ListStart};
 use serde::Deserialize;
@@ -104,7 +103,8 @@ fn height(text: &str) -> Result<Height, HttpError> {
 
 /// `GET /api/v1/block/{hash|height}`
 pub async fn facts(State(state): State<AppState>, Steps(id): Steps<String>) -> Result<Response, HttpError> {
-    Ok(fresh(state.explorer.block(id.parse()?)?))
+    let id = id.parse()?;
+    Ok(fresh(state.ask_map(move |explorer| explorer.block(id)).await?))
 }
 
 /// `GET /api/v1/tip`
@@ -143,8 +143,7 @@ pub async fn list(
     Parameters(query): Parameters<ListQuery>,
 ) -> Result<Response, HttpError> {
     let (from, count) = query.parse(MOST_LISTED)?;
-    let blocks: Vec<BlockFacts> = state.explorer.blocks(from, count);
-    Ok(fresh(blocks))
+    Ok(fresh(state.ask_map(move |explorer| explorer.blocks(from, count)).await?))
 }
 
 /// JSON that is true now.

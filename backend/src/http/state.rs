@@ -30,6 +30,14 @@ pub struct AppState {
 }
 
 impl AppState {
+    /// Asks a question of the map of blocks, which is in memory when all files have been read.
+    pub async fn ask_map<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Explorer) -> Result<T, QueryError> + Send + 'static,
+    ) -> Result<T, QueryError> {
+        if self.explorer.awaits_files() { self.ask(question).await } else { question(&self.explorer) }
+    }
+
     /// Asks a question that may have to read files, on a thread that may wait for them.
     pub async fn ask<T: Send + 'static>(
         &self,

@@ -60,7 +60,9 @@ pub struct Indexer {
     generation: u32,
     /// Whether all files had been read at the last look.
     complete: bool,
-    /// Where the next look goes on; `None` when everything has been looked at.
+    /// The map's changes when the last look began.
+    looked: u64,
+    /// Where the look goes on; `None` when everything has been looked at.
     below: Option<Height>,
     missed: Misses,
     gathered: Gathered,
@@ -130,6 +132,7 @@ impl Indexer {
             memory,
             levels: levels.iter().map(covered).collect(),
             tip: None,
+            looked: 0,
             below: None,
             missed: Misses::default(),
             gathered: Gathered::default(),
@@ -155,7 +158,10 @@ impl Indexer {
 
     fn look_for_changes(&mut self, chain: &RwLock<Chain>) {
         let complete = self.report.progress().complete;
-        let tip = tip_of(&chain.read());
+        let (tip, changes) = {
+            let chain = chain.read();
+            (tip_of(&chain), chain.changes())
+        };
         let as_before = tip == self.tip && complete == self.complete && self.generation == self.runs.generation();
         if tip.is_none() || (as_before && !self.runs.has_damage()) {
             return;
@@ -174,7 +180,7 @@ impl Indexer {
         if !gathered.is_none_or(still) {
             self.gathered = Gathered::default();
         }
-        (self.tip, self.below) = (tip, tip.map(|(height, _)| height));
+        (self.tip, self.below, self.looked) = (tip, tip.map(|(height, _)| height), changes);
         self.pace.wake();
     }
 
@@ -190,8 +196,8 @@ impl Indexer {
         let mut wanted = Vec::new();
         // What is gathered is of the chain that was there at the last refresh.
         let Some((tip, _)) = self.tip.filter(|_| tip_of(chain) == self.tip) else { return wanted };
-        if self.below.is_none() && self.missed.due(tip).next().is_some() {
-            self.below = Some(tip);
+        if self.below.is_none() && (self.missed.due(tip).next().is_some() || self.looked != chain.changes()) {
+            (self.below, self.looked) = (Some(tip), chain.changes());
         }
         let Some(below) = self.below else { return wanted };
         let mut next = None;

@@ -39,9 +39,9 @@ pub struct Statistics {
     /// The block that each height's row is of, or for which there can be none now.
     settled: HashMap<Height, BlockHash>,
     missed: Misses,
-    /// The tip at the last look.
-    tip: Option<Height>,
-    /// Where the next look goes on; `None` when everything has been looked at.
+    /// The map's changes when the last look began; `None` before the first one.
+    looked: Option<u64>,
+    /// Where the look goes on; `None` when everything has been looked at.
     below: Option<Height>,
     committed: Instant,
 }
@@ -55,7 +55,7 @@ impl Statistics {
             generation: None,
             settled: HashMap::new(),
             missed: Misses::default(),
-            tip: None,
+            looked: None,
             below: None,
             committed: Instant::now(),
         }
@@ -72,13 +72,11 @@ impl Statistics {
         if self.generation != Some(self.summaries.generation()) {
             self.recall();
         }
-        let tip = chain.tip().and_then(|tip| tip.height);
-        if self.tip != tip {
-            self.tip = tip;
-            // A reorg or a new island may have left gaps anywhere below.
-            self.below = self.below.or(tip);
+        let Some(tip) = chain.tip().and_then(|tip| tip.height) else { return Vec::new() };
+        // A reorg or a file that has been read may have left gaps anywhere below.
+        if self.below.is_none() && self.looked != Some(chain.changes()) {
+            (self.below, self.looked) = (Some(tip), Some(chain.changes()));
         }
-        let Some(tip) = tip else { return Vec::new() };
         for (height, block) in self.missed.due(tip) {
             if self.settled.get(&height) == Some(&block) {
                 self.settled.remove(&height);
@@ -137,11 +135,11 @@ impl Statistics {
             Vec::new()
         });
         self.settled = stored.into_iter().collect();
-        self.tip = None;
+        self.looked = None;
     }
 
     fn unsettled(&self, chain: &Chain, height: Height) -> Option<(Height, Node)> {
-        let node = chain.by_height(height)?;
+        let node = chain.by_height(height).filter(|node| !node.is_hinted())?;
         (self.settled.get(&height) != Some(&node.hash)).then(|| (height, node.clone()))
     }
 
@@ -153,5 +151,66 @@ impl Statistics {
         if let Err(error) = self.summaries.commit() {
             tracing::warn!(%error, "statistics could not be written; they are kept and tried again");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use parking_lot::RwLock;
+
+    use super::*;
+    use crate::chain::Undo;
+    use crate::index::Index;
+    use crate::ingest::Keeper;
+    use crate::source::{BlockFile, BlockRecord, CoreFiles, Datadir, DatadirOptions, Position};
+
+    fn blocks_in(number: u32, records: &[BlockRecord]) -> BlockFile {
+        let position = |record: &BlockRecord| Position { file: number, ..record.position };
+        let records = records.iter().map(|record| BlockRecord { position: position(record), ..*record }).collect();
+        BlockFile { number, stamp: Default::default(), records }
+    }
+
+    /// Heights that are looked for, until there are no more.
+    fn looked_for(statistics: &mut Statistics, chain: &Chain) -> Vec<Height> {
+        let mut all = Vec::new();
+        loop {
+            let wanted = statistics.wanted(chain, 64);
+            if wanted.is_empty() && !statistics.looks_on() {
+                return all;
+            }
+            all.extend(wanted.iter().map(|(height, _)| *height));
+            statistics.take(wanted.into_iter().map(|(height, node)| (height, node.hash, None)));
+        }
+    }
+
+    #[test]
+    fn files_that_are_read_after_the_newest_are_looked_at_without_a_new_block() {
+        let dir = tempfile::tempdir().unwrap();
+        let datadir = crate::demo::DemoChain::Showcase.unpack(dir.path()).unwrap();
+        let options = DatadirOptions { datadir, ..Default::default() };
+        let files = CoreFiles::open(Datadir::open(&options).unwrap()).unwrap();
+        let index = Arc::new(Index::in_memory(&Keeper::identity(&files)).unwrap());
+        let mut statistics = Statistics::new(Arc::new(Summaries::new(index)), Arc::default());
+
+        let chain = RwLock::new(Chain::new(files.datadir().network));
+        let records: Vec<_> =
+            files.list().unwrap().iter().flat_map(|file| files.walk(file.number, None).unwrap().records).collect();
+        let (lower, upper) = records.split_at(records.len() / 2);
+        let mut read = |number, records: &[BlockRecord]| {
+            let mut chain = chain.write();
+            chain.set_file(&blocks_in(number, records));
+            chain.link();
+            let best = chain.choose(true, &|_| Undo::At(Position { file: 0, offset: 0 })).unwrap();
+            chain.set_best(best);
+            (chain.tip().unwrap().height.unwrap(), looked_for(&mut statistics, &chain))
+        };
+        let (tip, first) = read(1, upper);
+        assert!(first.len() > 100 && first.iter().all(|height| height.0 > 100));
+        let (same_tip, then) = read(0, lower);
+        assert_eq!(tip, same_tip);
+        let all: BTreeSet<Height> = first.into_iter().chain(then).collect();
+        assert!(all.into_iter().eq((0..=tip.0).map(Height)));
     }
 }

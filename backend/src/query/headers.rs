@@ -33,6 +33,7 @@ impl Explorer {
     }
 
     /// Headers of up to `count` blocks of the best chain, from this one upwards; none where it is not on the best chain.
+    /// Where a file has not been read yet they end, because how many transactions its blocks have is not known.
     pub fn headers(&self, from: &BlockHash, count: usize) -> Vec<HeaderFacts> {
         let chain = self.chain.read();
         let mut next = chain.by_hash(from).filter(|node| chain.is_best(node));
@@ -41,7 +42,7 @@ impl Explorer {
             next = node.height.and_then(Height::next).and_then(|above| chain.by_height(above));
             Some(node)
         });
-        nodes.take(count).filter_map(|node| header_facts(&chain, node)).collect()
+        nodes.take(count).take_while(|node| !node.is_hinted()).filter_map(|node| header_facts(&chain, node)).collect()
     }
 }
 

@@ -144,7 +144,8 @@ impl Explorer {
     /// Whether blocks of these heights are on disk: they may be indexed in a while.
     pub(super) fn have_blocks(&self, gaps: &[Gap]) -> bool {
         let chain = self.chain.read();
-        let is_stored = |height: Height| chain.by_height(height).is_some_and(Node::is_stored);
+        let may_be = |node: &Node| node.is_stored() || node.is_hinted();
+        let is_stored = |height: Height| chain.by_height(height).is_some_and(may_be);
         gaps.iter().any(|gap| {
             let downwards = chain.downwards(Some(ListStart::Height(*gap.end())));
             downwards.take_while(|height| gap.contains(height)).any(is_stored)

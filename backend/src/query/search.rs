@@ -44,7 +44,7 @@ impl Explorer {
 
     fn block_hit(&self, id: BlockId) -> Option<SearchHit> {
         let chain = self.chain.read();
-        let node = self.node(&chain, id).ok()?;
+        let node = self.known(&chain, id).ok()?;
         Some(SearchHit::Block { hash: node.hash, height: node.height })
     }
 

@@ -32,11 +32,8 @@ impl Explorer {
     /// [`QueryError::NoUndo`] where the spent outputs are absent, [`QueryError::NoHeight`] where the height is unknown;
     /// where the block is unknown or cannot be read.
     pub fn stats(&self, id: BlockId) -> Result<BlockStats, QueryError> {
-        let (node, median_time) = {
-            let chain = self.chain.read();
-            let node = self.node(&chain, id)?;
-            (node.clone(), chain.median_time(node))
-        };
+        let node = self.node(id)?;
+        let median_time = self.chain.read().median_time(&node);
         let height = node.height.ok_or(QueryError::NoHeight(node.hash))?;
         let body = self.bodies.read(&node)?;
         if let Some(absence) = body.absence.filter(|&absence| absence != Absence::Genesis) {
@@ -58,11 +55,12 @@ impl Explorer {
     /// # Errors
     /// As the index fails.
     pub fn summaries(&self, from: Option<ListStart>, count: usize) -> Result<Vec<u8>, QueryError> {
-        let wanted: Vec<(Height, BlockHash)> = {
-            let chain = self.chain.read();
-            let blocks = chain.downwards(from).take(count);
-            blocks.filter_map(|height| Some((height, chain.by_height(height)?.hash))).collect()
-        };
+        let wanted: Vec<(Height, BlockHash)> = self
+            .blocks(from, count)
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|block| Some((block.height?, block.hash)))
+            .collect();
         let mut rows = Vec::with_capacity(wanted.len() * SUMMARY_SIZE);
         let mut computed = 0;
         for (height, hash) in wanted {

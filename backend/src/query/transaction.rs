@@ -38,7 +38,7 @@ impl Explorer {
     /// # Errors
     /// [`QueryError::NoTransaction`] where the block holds no such one; where the block is unknown or cannot be read.
     pub fn transaction(&self, id: BlockId, which: TxInBlock) -> Result<TxAnswer, QueryError> {
-        let node = self.node(&self.chain.read(), id)?.clone();
+        let node = self.node(id)?;
         let body = self.bodies.read(&node)?;
         let block = BlockView::parse(&body.block)?;
         let index = match which {

@@ -31,7 +31,7 @@ const FILES_TRIED: usize = 8;
 pub struct DatadirOptions {
     /// The node's data directory, a network's directory in it, or a blocks directory.
     pub datadir: PathBuf,
-    /// Core's `-blocksdir`, when blocks are kept elsewhere. Then `datadir` is not looked at.
+    /// Core's `-blocksdir`, when blocks are kept elsewhere. Then `datadir` is looked at for Core's index of them only.
     pub blocksdir: Option<PathBuf>,
     /// The network to read; without it, the files tell.
     pub network: Option<Network>,
@@ -44,6 +44,8 @@ pub struct DatadirOptions {
 pub struct Datadir {
     /// The directory with the `blk*.dat` files.
     pub blocks_dir: PathBuf,
+    /// Where Core's own index of these blocks is, if it is anywhere: `-blocksdir` leaves it in the data directory.
+    pub block_index: PathBuf,
     /// The network; [`Network::Signet`] for custom signets too.
     pub network: Network,
     /// The magic before every record.
@@ -61,16 +63,18 @@ impl Datadir {
         let (blocks_dir, folder) = choose(root, candidates(root)?, options.network)?;
         let expected = options.network.unwrap_or(folder);
         let signet = expected == Network::Signet || folder == Network::Signet || options.signet_challenge.is_some();
+        let block_index = block_index(options, &blocks_dir, folder);
         let Some(magic) = first_magic(&blocks_dir)? else {
             let magic = options.signet_challenge.as_deref().filter(|_| signet).map(signet_magic);
-            return Ok(Self { blocks_dir, network: expected, magic: magic.unwrap_or(expected.magic()) });
+            let magic = magic.unwrap_or(expected.magic());
+            return Ok(Self { blocks_dir, block_index, network: expected, magic });
         };
         let network = match Network::of_magic(magic) {
             Some(network) => network,
             None if signet => Network::Signet,
             None => return Err(SourceError::UnknownMagic { path: blocks_dir, found: magic }),
         };
-        let found = Self { blocks_dir, network, magic };
+        let found = Self { blocks_dir, block_index, network, magic };
         found.check(options)
     }
 
@@ -87,6 +91,15 @@ impl Datadir {
             _ => Ok(self),
         }
     }
+}
+
+/// Core's own index of blocks: beside them, or in the data directory where they have been moved.
+fn block_index(options: &DatadirOptions, blocks_dir: &Path, network: Network) -> PathBuf {
+    let beside = blocks_dir.join("index");
+    if options.blocksdir.is_none() || beside.is_dir() {
+        return beside;
+    }
+    options.datadir.join(network.folder()).join("blocks/index")
 }
 
 /// Blocks directories at or under `root`, each with the network its folder stands for.

@@ -17,6 +17,7 @@ use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
 
 use super::bulk::{Access, Cost, drop_pages, to_usize};
+use super::pool::Awaited;
 use super::rev;
 use super::walk::{FRAMING, HEADER, Rules, walk};
 use super::{
@@ -74,6 +75,7 @@ pub struct CoreFiles {
     pub(super) key: AtomicU64,
     /// Whether there were block files at the last listing.
     pub(super) had_files: AtomicBool,
+    pub(super) awaited: Awaited,
     cost: Cost,
 }
 
@@ -86,7 +88,8 @@ impl CoreFiles {
         let key = Obfuscation::read(&datadir.blocks_dir)?;
         let rules = Rules::new(datadir.network, datadir.magic);
         let key = AtomicU64::new(u64::from_le_bytes(key.key()));
-        Ok(Self { datadir, rules, key, had_files: AtomicBool::new(false), cost: Cost::default() })
+        let (had_files, awaited) = (AtomicBool::new(false), Awaited::default());
+        Ok(Self { datadir, rules, key, had_files, awaited, cost: Cost::default() })
     }
 
     /// Where the files are and of which network.
@@ -285,6 +288,10 @@ impl BlockSource for CoreFiles {
     fn has_undo(&self, number: u32) -> bool {
         self.path("rev", number).is_file()
     }
+
+    fn hurry(&self, number: u32) {
+        self.awaited.add(number);
+    }
 }
 
 /// Files of which each block is read once: their pages are dropped, so that the node's own stay.
@@ -310,6 +317,10 @@ impl BlockSource for ReadOnce {
 
     fn has_undo(&self, number: u32) -> bool {
         self.0.has_undo(number)
+    }
+
+    fn hurry(&self, number: u32) {
+        self.0.hurry(number);
     }
 }
 

@@ -8,6 +8,7 @@ pub mod address;
 pub mod block_view;
 pub mod config;
 pub mod found_tx;
+pub mod hints;
 pub mod mutate;
 pub mod pages;
 pub mod payload;
@@ -25,7 +26,7 @@ pub mod walk;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its binary and of its folder in `seeds/`.
-pub const TARGETS: [(&str, Target); 15] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("payload", payload::run),
     ("undo", undo::run),
     ("block_view", block_view::run),
@@ -38,6 +39,7 @@ pub const TARGETS: [(&str, Target); 15] = [
     ("script", script::run),
     ("search", search::run),
     ("pages", pages::run),
+    ("hints", hints::run),
     ("walk", walk::run),
     ("request", request::run),
     ("config", config::run),

@@ -25,7 +25,9 @@ pub fn run(bytes: &[u8]) {
 
     let (magic, network) = (Network::Regtest.magic(), Network::Regtest);
     put(&blocks_dir, "blk", key, blk);
-    let files = CoreFiles::open(Datadir { blocks_dir: blocks_dir.clone(), network, magic }).expect("a key of 8 bytes");
+    let block_index = blocks_dir.join("index");
+    let datadir = Datadir { blocks_dir: blocks_dir.clone(), block_index, network, magic };
+    let files = CoreFiles::open(datadir).expect("a key of 8 bytes");
     let whole = files.walk(0, None).expect("a walk of any bytes");
     check(&files, &whole, blk.len() as u64);
 

@@ -104,6 +104,11 @@ fn pages() {
 }
 
 #[test]
+fn hints() {
+    check("hints", CHANGES);
+}
+
+#[test]
 fn walk() {
     check("walk", CHANGES_ON_DISK);
 }

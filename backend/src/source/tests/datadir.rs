@@ -37,7 +37,12 @@ fn each_network_is_recognised_wherever_one_points() {
     for (network, folder) in FOLDERS {
         let temp = tempdir().unwrap();
         let blocks_dir = make(temp.path(), folder, network.magic());
-        let expected = Datadir { blocks_dir: blocks_dir.clone(), network, magic: network.magic() };
+        let expected = Datadir {
+            blocks_dir: blocks_dir.clone(),
+            block_index: blocks_dir.join("index"),
+            network,
+            magic: network.magic(),
+        };
         for place in [temp.path().to_owned(), temp.path().join(folder), blocks_dir.clone()] {
             for asked in [None, Some(network)] {
                 let found = open(&place, asked).unwrap();

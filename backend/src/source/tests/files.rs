@@ -85,6 +85,32 @@ fn all_files_are_walked_with_many_in_flight() {
 }
 
 #[test]
+fn a_file_that_somebody_waits_for_comes_before_the_others() {
+    let real = testnet3();
+    let dir = Dir::new(real.network);
+    for number in 0..400 {
+        dir.blk(number, &blocks(&real.blocks[..2]));
+    }
+    let files = dir.open();
+    let jobs = files.list().unwrap().into_iter().map(|file| (file, None)).collect();
+    let mut walked = Vec::new();
+    files.walk_all(jobs, |(number, _)| {
+        if walked.is_empty() {
+            // Those that would come last, one that is not there, and one that has been handed over.
+            [0, 1, 5000, number].into_iter().for_each(|number| files.hurry(number));
+        }
+        walked.push(number);
+        ControlFlow::Continue(())
+    });
+    // Some are in flight by then, and as many wait to be handed over.
+    for awaited in [0, 1] {
+        assert!(walked.iter().position(|&number| number == awaited).unwrap() < 100, "{walked:?}");
+    }
+    walked.sort_unstable();
+    assert!(walked.into_iter().eq(0..400));
+}
+
+#[test]
 fn one_unreadable_file_does_not_hide_the_others() {
     let dir = Dir::regtest();
     for number in 0..5 {

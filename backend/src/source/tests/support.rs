@@ -189,7 +189,9 @@ impl Dir {
 
     pub(super) fn open(&self) -> CoreFiles {
         let (network, magic) = (self.network, self.network.magic());
-        CoreFiles::open(Datadir { blocks_dir: self.blocks(), network, magic }).unwrap()
+        let blocks_dir = self.blocks();
+        let block_index = blocks_dir.join("index");
+        CoreFiles::open(Datadir { blocks_dir, block_index, network, magic }).unwrap()
     }
 
     pub(super) fn walk(&self, number: u32) -> BlockFile {
