@@ -19,8 +19,9 @@ pub fn for_the_web() -> Result<Vec<PathBuf>> {
 
 /// The folder of Trunk.
 fn trunk() -> Result<PathBuf> {
-    let package = CargoTool { name: "trunk", version: TRUNK, bins: &["trunk"], locked: true };
-    package.find_or_build()
+    // Its defaults are for downloads and TLS, which take most of the build and are not used here.
+    let options = &["--locked", "--no-default-features"];
+    CargoTool { name: "trunk", version: TRUNK, bins: &["trunk"], options }.find_or_build()
 }
 
 /// The folder of `wasm-bindgen` and `wasm-bindgen-test-runner`, at exactly the version of the crate in Cargo.lock.
@@ -28,7 +29,7 @@ pub fn wasm_bindgen() -> Result<PathBuf> {
     let version = pinned("Cargo.lock", "name = \"wasm-bindgen\"\nversion = \"")?;
     let bins = &["wasm-bindgen", "wasm-bindgen-test-runner"];
     // Not locked: the lock file it ships names a release that was withdrawn.
-    CargoTool { name: "wasm-bindgen-cli", version: &version, bins, locked: false }.find_or_build()
+    CargoTool { name: "wasm-bindgen-cli", version: &version, bins, options: &[] }.find_or_build()
 }
 
 /// The folder of wasm-opt, from the npm package that carries the program itself.
@@ -58,7 +59,7 @@ struct CargoTool<'a> {
     name: &'a str,
     version: &'a str,
     bins: &'a [&'a str],
-    locked: bool,
+    options: &'a [&'a str],
 }
 
 impl CargoTool<'_> {
@@ -84,11 +85,8 @@ impl CargoTool<'_> {
         let build = cache()?.join("build").join(self.name);
         std::fs::create_dir_all(&build)?;
         let mut command = cargo(["install", "--debug", "--force", "--version", self.version, self.name]);
-        if self.locked {
-            command.arg("--locked");
-        }
         // Away from the checkout, so that its Cargo settings stay out of it.
-        command.arg("--root").arg(folder).current_dir(&build);
+        command.args(self.options).arg("--root").arg(folder).current_dir(&build);
         run(command.env("CARGO_TARGET_DIR", &build).env("CARGO_PROFILE_DEV_DEBUG", "0"))
             .with_context(|| format!("try `cargo install {} --version {}` by hand", self.name, self.version))?;
         // Gigabytes that nobody needs again.
