@@ -14,6 +14,7 @@ use hindsight_shared::block::{BlockView, TxView};
 use hindsight_shared::payload::split_checksum;
 use hindsight_shared::prevouts::{PrevoutsView, TxPrevouts};
 use hindsight_shared::search::ListStart;
+use rayon::prelude::*;
 
 use super::{Explorer, QueryError};
 use crate::chain::Node;
@@ -21,6 +22,9 @@ use crate::index::{Live, View};
 use crate::ingest::is_of_chain;
 use crate::runs::run::TxPosition;
 use crate::runs::sizes::Place;
+
+/// Up to so many transactions are read by the thread that was asked: it takes less time than to wake others.
+const FEW: usize = 64;
 
 /// How often a question is asked again because the chain has changed meanwhile.
 const ASKED_AGAIN: u32 = 3;
@@ -150,6 +154,20 @@ impl Explorer {
             let downwards = chain.downwards(Some(ListStart::Height(*gap.end())));
             downwards.take_while(|height| gap.contains(height)).any(is_stored)
         })
+    }
+
+    /// What is seen of each candidate, in their order; nothing where the best chain has no such position.
+    pub(super) fn see<T: Send>(
+        &self,
+        candidates: &[Candidate],
+        see: impl Fn(&ReadTx) -> Result<T, QueryError> + Sync,
+    ) -> Vec<Result<Option<T>, QueryError>> {
+        let look = |candidate: &Candidate| self.read(candidate)?.map(|read| see(&read)).transpose();
+        if candidates.len() <= FEW {
+            candidates.iter().map(look).collect()
+        } else {
+            candidates.par_iter().map(look).collect()
+        }
     }
 
     /// Reads a transaction alone or, where its place is not known or not right any more, out of its block; `None` where
