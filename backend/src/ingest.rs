@@ -42,6 +42,9 @@ pub use statistics::Statistics;
 /// How long the thread sleeps before it looks whether it should stop.
 const WAKE_UP: Duration = Duration::from_millis(100);
 
+/// Heights that one look for what is missing goes through: the map's lock is held meanwhile.
+const LOOK: usize = 4096;
+
 /// How long what could not be read is left alone before the next try.
 const RETRY: Duration = Duration::from_secs(5);
 

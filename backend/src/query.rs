@@ -43,7 +43,6 @@ pub use address::Before;
 use bodies::Bodies;
 pub use bodies::Body;
 pub use error::QueryError;
-pub use find::FoundAnswer;
 use fold::Folds;
 pub use headers::HeaderFacts;
 pub use stats::BlockStats;

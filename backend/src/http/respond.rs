@@ -104,10 +104,11 @@ pub fn bytes(
     response
 }
 
-/// Answers with rows that the next block may change: their tag is their hash.
-pub fn rows(request: &HeaderMap, media_type: &'static str, rows: Vec<u8>) -> Response<Body> {
+/// Answers with what the next block may change: its tag is its hash.
+pub fn rows(request: &HeaderMap, media_type: &'static str, rows: impl Into<Bytes>) -> Response<Body> {
+    let rows = rows.into();
     let tag = sha256::Hash::hash(&rows).to_string();
-    bytes(request, media_type, Parts::new([rows.into()]), &tag[..32], Caching::Revalidate)
+    bytes(request, media_type, Parts::new([rows]), &tag[..32], Caching::Revalidate)
 }
 
 fn answer(status: StatusCode, media_type: &str, body: Body) -> Response<Body> {

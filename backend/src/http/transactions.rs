@@ -40,7 +40,7 @@ pub async fn find(
 ) -> Result<Response, HttpError> {
     let txid: Txid = parse_as(&txid, "a txid (64 hex digits)")?;
     let answer = state.ask(move |explorer| explorer.find(txid)).await?;
-    Ok(bytes(&headers, found_tx::MEDIA_TYPE, Parts::new([answer.bytes]), &answer.tag, Caching::Revalidate))
+    Ok(rows(&headers, found_tx::MEDIA_TYPE, answer))
 }
 
 /// `GET /api/v1/outpoint/{txid}:{n}`

@@ -14,6 +14,7 @@ use hindsight_shared::api::IndexProgress;
 use hindsight_shared::search::ListStart;
 use parking_lot::RwLock;
 
+use super::LOOK;
 use super::filler::{Lacking, Rows};
 use super::misses::Misses;
 use super::pace::{Pace, begun};
@@ -43,9 +44,6 @@ pub const fn gathered(memory: usize) -> usize {
 
 /// How long a look at the runs waits where the index cannot be read.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// Heights that one look goes through.
-const LOOK: usize = 4096;
 
 /// Rows that are missing.
 #[derive(Debug)]

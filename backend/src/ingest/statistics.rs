@@ -13,12 +13,10 @@ use hindsight_shared::Height;
 use hindsight_shared::search::ListStart;
 use hindsight_shared::stats::row::Summary;
 
+use super::LOOK;
 use super::misses::{Misses, NEAR};
 use crate::chain::{Chain, Node};
 use crate::index::Summaries;
-
-/// Blocks that one look goes through further down.
-const LOOK: usize = 4096;
 
 /// Rows that wait in memory at most.
 const ROWS_PER_COMMIT: usize = 8192;

@@ -3,7 +3,6 @@
 use std::ops::{Range, RangeInclusive};
 
 use bitcoin::Txid;
-use bitcoin::hashes::{Hash, sha256};
 use bytes::Bytes;
 use hindsight_shared::api::IndexLevel;
 use hindsight_shared::found_tx::{Fate, FoundTx, MOST_FATES, TxPlace};
@@ -22,22 +21,13 @@ const MOST_BEGINNINGS: usize = 10;
 /// Hex digits that a beginning has at least: fewer lead to too many.
 pub const SHORTEST_BEGINNING: usize = 6;
 
-/// An encoded [`FoundTx`].
-#[derive(Clone, Debug)]
-pub struct FoundAnswer {
-    /// The bytes.
-    pub bytes: Bytes,
-    /// A tag that changes whenever the bytes do.
-    pub tag: String,
-}
-
 impl Explorer {
-    /// A transaction by its id, with what became of its outputs.
+    /// A transaction by its id, with what became of its outputs: an encoded [`FoundTx`].
     ///
     /// # Errors
     /// [`QueryError::NoSuchTransaction`] where no block of the best chain holds it, [`QueryError::NotIndexedYet`] where
     /// that is not known yet, [`QueryError::NotIndexed`] where it is not to be; where it cannot be read.
-    pub fn find(&self, txid: Txid) -> Result<FoundAnswer, QueryError> {
+    pub fn find(&self, txid: Txid) -> Result<Bytes, QueryError> {
         self.of_one_chain(|tip| {
             let found = self.found(txid)?;
             let first = found.first().ok_or(QueryError::Failed)?;
@@ -52,8 +42,7 @@ impl Explorer {
             };
             let places = found.iter().map(place).collect();
             let found = FoundTx { tip, places, fates, payload: TxPayload::decode(&payload)? };
-            let bytes: Bytes = found.encode()?.into();
-            Ok(FoundAnswer { tag: tag_of(&bytes), bytes })
+            Ok(found.encode()?.into())
         })
     }
 
@@ -177,10 +166,6 @@ fn prefixes_of(digits: &str) -> Option<RangeInclusive<Prefix>> {
     let known = &digits[..digits.len().min(most)];
     let low = u64::from_str_radix(known, 16).ok()? << (4 * (most - known.len()));
     Some(low..=low | ((1 << (4 * (most - known.len()))) - 1))
-}
-
-fn tag_of(bytes: &[u8]) -> String {
-    sha256::Hash::hash(bytes).to_string()[..32].to_owned()
 }
 
 #[cfg(test)]
