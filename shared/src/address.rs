@@ -72,14 +72,23 @@ pub struct Totals {
     pub received: Amount,
     /// What was spent of it.
     pub spent: Amount,
+    /// What can never be spent of it: paid by genesis, or to a script that can never succeed (Core: `IsUnspendable`).
+    pub lost: Amount,
     /// Heights up to that block that are not in these sums: not indexed yet, or not on this node.
     pub missing: u32,
+    /// Outputs that can never be spent.
+    pub lost_outputs: u32,
 }
 
 impl Totals {
-    /// What is left; `None` where more was spent than received, which no valid chain has.
+    /// What can be spent; `None` where more was spent than received, which no valid chain has.
     pub fn balance(&self) -> Option<Amount> {
-        self.received.checked_sub(self.spent)
+        self.received.checked_sub(self.spent)?.checked_sub(self.lost)
+    }
+
+    /// Outputs that can be spent.
+    pub const fn unspent_outputs(&self) -> u32 {
+        self.outputs.saturating_sub(self.spent_outputs).saturating_sub(self.lost_outputs)
     }
 }
 
@@ -125,21 +134,22 @@ pub struct BalanceAt {
 }
 
 impl Row for Totals {
-    const SIZE: usize = 72;
+    const SIZE: usize = 80;
 
     fn pack(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.tip.as_byte_array());
         for word in [self.height.0, self.transactions, self.outputs, self.spent_outputs] {
             out.extend_from_slice(&word.to_le_bytes());
         }
-        out.extend_from_slice(&self.received.to_sat().to_le_bytes());
-        out.extend_from_slice(&self.spent.to_sat().to_le_bytes());
+        for amount in [self.received, self.spent, self.lost] {
+            out.extend_from_slice(&amount.to_sat().to_le_bytes());
+        }
         out.extend_from_slice(&self.missing.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.lost_outputs.to_le_bytes());
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let row = Self {
+        Ok(Self {
             tip: BlockHash::from_byte_array(*reader.array()?),
             height: Height(reader.u32()?),
             transactions: reader.u32()?,
@@ -147,12 +157,10 @@ impl Row for Totals {
             spent_outputs: reader.u32()?,
             received: Amount::from_sat(reader.u64()?),
             spent: Amount::from_sat(reader.u64()?),
+            lost: Amount::from_sat(reader.u64()?),
             missing: reader.u32()?,
-        };
-        match reader.u32()? {
-            0 => Ok(row),
-            value => Err(DecodeError::Unknown { field: "reserved", value: value.into() }),
-        }
+            lost_outputs: reader.u32()?,
+        })
     }
 }
 

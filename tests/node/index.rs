@@ -7,7 +7,6 @@ use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Txid};
 use hindsight_shared::address::{Coin, Row, Totals};
 use hindsight_shared::bytes::Reader;
 use hindsight_shared::found_tx::Fate;
-use hindsight_shared::script::is_unspendable;
 use hindsight_tests::node::Node;
 use hindsight_tests::scenes::rich;
 use hindsight_tests::test_server::TestServer;
@@ -36,10 +35,9 @@ fn every_script_and_output_of_a_chain_of_everything() {
         let ours: Unspent = ours.iter().map(|coin| (key(coin.outpoint), of_coin(coin))).collect();
         let theirs = theirs.get(script).cloned().unwrap_or_default();
         assert_eq!(ours, theirs, "{script}");
-        if !is_unspendable(script) {
-            let held: u64 = theirs.values().map(|(value, _, _)| value).sum();
-            assert_eq!(totals.balance(), Some(Amount::from_sat(held)), "{script}");
-        }
+        let held: u64 = theirs.values().map(|(value, _, _)| value).sum();
+        assert_eq!(totals.balance(), Some(Amount::from_sat(held)), "{script}");
+        assert_eq!(totals.unspent_outputs() as usize, theirs.len(), "{script}");
         coins += ours.len();
     }
     let outputs = fates_are_right(&node, &server, &blocks);

@@ -66,6 +66,7 @@ pub struct Ledger {
     spenders: HashMap<OutPoint, Spender>,
     histories: BTreeMap<ScriptBuf, Vec<Touched>>,
     counts: BTreeMap<ScriptBuf, (u32, u32)>,
+    lost: BTreeMap<ScriptBuf, (u32, Amount)>,
     unspent: BTreeMap<ScriptBuf, Vec<(u32, Coin)>>,
 }
 
@@ -79,6 +80,7 @@ impl Ledger {
             spenders: HashMap::new(),
             histories: BTreeMap::new(),
             counts: BTreeMap::new(),
+            lost: BTreeMap::new(),
             unspent: BTreeMap::new(),
         };
         let mut coins: HashMap<OutPoint, TxOut> = HashMap::new();
@@ -117,6 +119,10 @@ impl Ledger {
             let unspent = self.unspent.entry(output.script_pubkey.clone()).or_default();
             if height > 0 && can_be_spent(output) {
                 unspent.push((index, coin));
+            } else {
+                let (outputs, lost) = self.lost.entry(output.script_pubkey.clone()).or_default();
+                *outputs += 1;
+                *lost += output.value;
             }
         }
         for (script, (received, spent)) in moved {
@@ -203,6 +209,7 @@ impl Ledger {
         }
         assert_eq!(&rows, history, "{script}");
         let (outputs, spent_outputs) = self.counts[script];
+        let (lost_outputs, lost) = self.lost.get(script).copied().unwrap_or_default();
         let sum = |amount: fn(&Touched) -> Amount| history.iter().map(amount).sum::<Amount>();
         let expected = Totals {
             tip: self.tip.0,
@@ -212,10 +219,13 @@ impl Ledger {
             spent_outputs,
             received: sum(|row| row.received),
             spent: sum(|row| row.spent),
+            lost,
             missing: 0,
+            lost_outputs,
         };
         assert_eq!(Totals::read_all(&get_ok(server, &base)).unwrap(), [expected], "{script}");
-        self.compare_balance(server, &base, history);
+        let is_lost = |row: &Touched| row.height == Height(0) || lost_outputs == outputs;
+        self.compare_balance(server, &base, history, is_lost);
         let mut unspent = self.unspent[script].clone();
         unspent.sort_by_key(|(index, coin)| std::cmp::Reverse((coin.height, *index, coin.outpoint.vout)));
         let coins = Coin::read_all(&get_ok(server, &format!("{base}/unspent"))).unwrap();
@@ -226,11 +236,19 @@ impl Ledger {
 
     /// Every point is the balance after all of its block, and the last one is today's.
     #[track_caller]
-    fn compare_balance(&self, server: &dyn Served, base: &str, history: &[Touched]) {
+    fn compare_balance(
+        &self,
+        server: &dyn Served,
+        base: &str,
+        history: &[Touched],
+        is_lost: impl Fn(&Touched) -> bool,
+    ) {
         let mut after: BTreeMap<u32, BalanceAt> = BTreeMap::new();
         let mut balance = Amount::ZERO;
         for row in history.iter().rev() {
-            balance = balance + row.received - row.spent;
+            if !is_lost(row) {
+                balance = balance + row.received - row.spent;
+            }
             after.insert(row.height.0, BalanceAt { height: row.height, time: row.time, balance });
         }
         let points = BalanceAt::read_all(&get_ok(server, &format!("{base}/balance"))).unwrap();

@@ -8,7 +8,6 @@ use hindsight_shared::address::{BalanceAt, Coin, Totals, Touched};
 use hindsight_shared::network::is_bip30_unspendable;
 use hindsight_shared::payload::Absence;
 use hindsight_shared::prevouts::Prevout;
-use rayon::prelude::*;
 
 use super::fates::is_lost;
 use super::fold::Fold;
@@ -19,9 +18,6 @@ use hindsight_shared::api::IndexLevel;
 
 /// Transactions that are read together, on all cores.
 const AT_ONCE: usize = 256;
-
-/// Up to so many are read by the thread that was asked: it takes less time than to wake others.
-const FEW: usize = 64;
 
 /// Transactions of a script whose unspent outputs are listed at most.
 const MOST_FOR_COINS: usize = 50_000;
@@ -62,7 +58,9 @@ pub(super) struct Movement {
     pub row: Touched,
     /// Outputs with the script.
     pub outputs: u32,
-    /// Those of them that can be spent.
+    /// Whether none of them can ever be spent.
+    pub is_lost: bool,
+    /// Coins that they are.
     pub made: Vec<Coin>,
     /// Outputs with the script that it spends.
     pub spent: Vec<OutPoint>,
@@ -195,21 +193,12 @@ impl Explorer {
 
     /// What candidates do with a script, in their order; nothing where they do not touch it.
     fn movements(&self, script: &Script, candidates: &[Candidate]) -> Result<Movements, QueryError> {
-        let look = |candidate: &Candidate| {
-            let looked = self.read(candidate).and_then(|read| read.map_or(Ok(None), |read| movement(script, &read)));
-            (candidate.position.height, looked)
-        };
-        let looked: Vec<(Height, Result<Option<Movement>, QueryError>)> = if candidates.len() <= FEW {
-            candidates.iter().map(look).collect()
-        } else {
-            candidates.par_iter().map(look).collect()
-        };
         let mut movements = Movements::default();
-        for (height, looked) in looked {
-            match looked {
-                Ok(movement) => movements.all.extend(movement),
+        for (candidate, seen) in candidates.iter().zip(self.see(candidates, |read| movement(script, read))) {
+            match seen {
+                Ok(movement) => movements.all.extend(movement.flatten()),
                 Err(error) if error.is_of_one_block() => {
-                    movements.unread.insert(height);
+                    movements.unread.insert(candidate.position.height);
                 }
                 Err(error) => return Err(error),
             }
@@ -254,9 +243,10 @@ fn movement(script: &Script, read: &ReadTx) -> Result<Option<Movement>, QueryErr
         coinbase: index == 0,
         value,
     };
-    let made = if is_lost(read.position, script) { Vec::new() } else { paid.iter().map(coin).collect() };
+    let is_lost = is_lost(read.position, script);
+    let made = if is_lost { Vec::new() } else { paid.iter().map(coin).collect() };
     let outputs = u32::try_from(paid.len()).unwrap_or(u32::MAX);
-    Ok(Some(Movement { row, outputs, made, spent: spent.into_iter().map(|(outpoint, _)| outpoint).collect() }))
+    Ok(Some(Movement { row, outputs, is_lost, made, spent: spent.into_iter().map(|(outpoint, _)| outpoint).collect() }))
 }
 
 /// Amounts of a valid chain never come to more than fits.

@@ -68,7 +68,9 @@ impl Default for Fold {
             spent_outputs: 0,
             received: Amount::ZERO,
             spent: Amount::ZERO,
+            lost: Amount::ZERO,
             missing: 0,
+            lost_outputs: 0,
         };
         Self { totals, gaps: Vec::new(), points: Vec::new(), last: None, stride: 1, skipped: 0, ended: false }
     }
@@ -99,8 +101,12 @@ impl Fold {
         totals.transactions += 1;
         totals.outputs += movement.outputs;
         totals.spent_outputs += count(movement.spent.len());
-        totals.received = totals.received.checked_add(movement.row.received).unwrap_or(Amount::MAX);
-        totals.spent = totals.spent.checked_add(movement.row.spent).unwrap_or(Amount::MAX);
+        add(&mut totals.received, movement.row.received);
+        add(&mut totals.spent, movement.row.spent);
+        if movement.is_lost {
+            totals.lost_outputs += movement.outputs;
+            add(&mut totals.lost, movement.row.received);
+        }
         let balance = totals.balance().unwrap_or(Amount::ZERO);
         let point = BalanceAt { height: movement.row.height, time: movement.row.time, balance };
         if let Some(before) = self.last.replace(point).filter(|before| before.height != point.height) {
@@ -138,6 +144,10 @@ impl Fold {
     }
 }
 
+fn add(sum: &mut Amount, amount: Amount) {
+    *sum = sum.checked_add(amount).unwrap_or(Amount::MAX);
+}
+
 #[cfg(test)]
 mod tests {
     use bitcoin::Txid;
@@ -154,7 +164,7 @@ mod tests {
             received: Amount::from_sat(1),
             spent: Amount::ZERO,
         };
-        Movement { row, outputs: 1, made: Vec::new(), spent: Vec::new() }
+        Movement { row, outputs: 1, is_lost: false, made: Vec::new(), spent: Vec::new() }
     }
 
     #[test]

@@ -43,14 +43,22 @@ impl History {
         if totals.missing > 0 || self.rows.first()?.height > totals.height {
             return None;
         }
+        if totals.lost == totals.received {
+            // Nothing that was paid here can be spent.
+            return totals.balance();
+        }
         let above = at.checked_sub(1).map_or(Some(0), |above| self.changes.get(above).copied())?;
         let now = i64::try_from(totals.balance()?.to_sat()).ok()?;
         u64::try_from(now.checked_sub(above)?).ok().map(Amount::from_sat)
     }
 }
 
-/// What a row adds to the balance, in satoshis.
-pub fn change(row: &Touched) -> i64 {
+/// What a row adds to what can be spent, in satoshis.
+fn change(row: &Touched) -> i64 {
+    if row.height == Height(0) {
+        // Genesis is never connected: what it pays can never be spent.
+        return 0;
+    }
     let signed = |amount: Amount| i64::try_from(amount.to_sat()).unwrap_or(i64::MAX);
     signed(row.received).saturating_sub(signed(row.spent))
 }
@@ -101,7 +109,9 @@ mod tests {
             spent_outputs: 2,
             received: Amount::from_sat(160),
             spent: Amount::from_sat(100),
+            lost: Amount::ZERO,
             missing,
+            lost_outputs: 0,
         }
     }
 
@@ -126,6 +136,21 @@ mod tests {
             history.balance(2, &Totals { received: Amount::from_sat(100), ..totals(0) }),
             Some(Amount::from_sat(40))
         );
+    }
+
+    #[test]
+    fn what_can_never_be_spent_is_in_no_balance() {
+        let mut history = History::default();
+        history.extend(vec![row(5, 10, 0), row(0, 50, 0)], 3);
+        let of = |received, lost| Totals {
+            received: Amount::from_sat(received),
+            spent: Amount::ZERO,
+            lost: Amount::from_sat(lost),
+            ..totals(0)
+        };
+        let balances = |totals| [0, 1].map(|at| history.balance(at, &totals).map(Amount::to_sat));
+        assert_eq!(balances(of(60, 50)), [Some(10), Some(0)], "genesis");
+        assert_eq!(balances(of(60, 60)), [Some(0), Some(0)], "a script that can never succeed");
     }
 
     #[test]

@@ -115,7 +115,7 @@ fn Lists(
                     "History" {number(|sums| sums.transactions)}
                 </button>
                 <button type="button" role="tab" aria-selected=move || coins_open.get().to_string() on:click=choose(true) data-test="coins-tab">
-                    "Unspent coins" {number(|sums| sums.outputs.saturating_sub(sums.spent_outputs))}
+                    "Unspent coins" {number(Totals::unspent_outputs)}
                 </button>
             </nav>
             <div hidden=coins_open><HistoryList ledger sums file /></div>
@@ -208,13 +208,14 @@ fn AddressHead(
                 view! { <span data-test=test data-value=value.to_sat().to_string()><Amount value /></span> }.into_any()
             };
             let balance = sums.balance().map(|value| view! { <Fact name="Balance" value=view! { <strong>{amount("balance", value)}</strong> }.into_any() /> });
-            let unspent = sums.outputs.saturating_sub(sums.spent_outputs);
+            let lost = (sums.lost_outputs > 0).then(|| view! { <Fact name="Can never be spent" value=amount("lost", sums.lost) /> });
             view! {
                 {balance}
                 <Fact name="Received" value=amount("received", sums.received) />
                 <Fact name="Spent" value=amount("spent", sums.spent) />
+                {lost}
                 <Fact name="Transactions" value=view! { <span data-test="transactions">{group(sums.transactions)}</span> }.into_any() />
-                <Fact name="Outputs" value=view! { {group(sums.outputs)} " · " <span class="muted">{group(unspent)} " unspent"</span> }.into_any() />
+                <Fact name="Outputs" value=view! { {group(sums.outputs)} " · " <span class="muted">{group(sums.unspent_outputs())} " unspent"</span> }.into_any() />
             }
         })
     };

@@ -306,7 +306,9 @@ impl Ledger {
             spent_outputs: 0,
             received: sum,
             spent: Amount::ZERO,
+            lost: Amount::ZERO,
             missing: 0,
+            lost_outputs: 0,
         };
         seeds.write("address", &format!("{name}-totals"), &Row::pack_all(&[totals]))?;
         seeds.write("address", &format!("{name}-history"), &Row::pack_all(&history))?;
