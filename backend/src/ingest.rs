@@ -34,7 +34,7 @@ use accelerator::Accelerator;
 pub use filler::Filler;
 pub use indexer::{Indexer, gathered, is_of_chain};
 pub use keeper::Keeper;
-pub use merger::{Merger, next_merge};
+pub use merger::{Merger, is_behind, next_merge};
 pub use report::Report;
 use report::Subject;
 pub use statistics::Statistics;

@@ -7,17 +7,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use clap::ValueEnum;
 use hindsight::index::Runs;
-use hindsight::ingest::next_merge;
+use hindsight::ingest::{is_behind, next_merge};
 use hindsight::runs::seal::seal;
 use hindsight::source::in_the_background;
+use hindsight_benches::process::{peak_memory, per_second};
 use hindsight_shared::Height;
 use hindsight_shared::api::IndexLevel;
 
+use super::INDEX_FILE;
 use super::history::History;
-use super::measure::peak_memory;
 use super::reader::{Phase, Reader};
-use super::{INDEX_FILE, per_second};
 
 /// Blocks above the newest one that is fed: as if all lay deep.
 const ABOVE: u32 = 1 << 30;
@@ -26,7 +27,7 @@ const ABOVE: u32 = 1 << 30;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Who does it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Way {
     /// One thread makes rows while another writes and merges.
     Overlapping,
@@ -92,7 +93,7 @@ impl Growth<'_> {
             match way {
                 Way::InTurn => while self.write_one()? {},
                 Way::Overlapping => {
-                    while self.runs.waiting_bytes() > self.gather {
+                    while self.runs.waiting_bytes() > self.gather || is_behind(self.runs, Height(ABOVE))? {
                         thread::sleep(PAUSE);
                     }
                 }

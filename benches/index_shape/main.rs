@@ -4,15 +4,16 @@
 //! a hundred million of them fit into an evening. Counts of inputs, outputs and reused scripts are those of mainnet.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Parser;
 use hindsight::app::STORE_SHARE;
 use hindsight::index::{Identity, Index, Runs};
 use hindsight::ingest::gathered;
 use hindsight::runs::seal::seal;
+use hindsight_benches::process::peak_memory;
 use hindsight_shared::api::IndexLevel;
 
 mod grow;
@@ -43,11 +44,17 @@ struct Args {
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Lookups of each kind
-    #[arg(long, default_value_t = 2000)]
+    ///
+    /// A thousand of both read some 20 MiB for each run of the index: more would not stay in a small page cache, and
+    /// the second turn would not be warm.
+    #[arg(long, default_value_t = 500)]
     lookups: u64,
     /// Transactions for each way of growing, one thread or two; 0 for no comparison
     #[arg(long, default_value_t = 3_000_000)]
     compared: u64,
+    /// Only grow, in this way
+    #[arg(long, hide = true)]
+    way: Option<Way>,
 }
 
 impl Args {
@@ -64,7 +71,10 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let own = tempfile::tempdir()?;
     let dir = args.dir.clone().unwrap_or_else(|| own.path().to_owned());
-    let grown = grow(&args, &dir, (args.transactions, Way::Overlapping))?;
+    if let Some(way) = args.way {
+        return grow(&args, &dir, way).map(drop);
+    }
+    let grown = grow(&args, &dir, Way::Overlapping)?;
     cold_and_warm(&dir, args.cache(), &grown.history, args.lookups)?;
     in_memory(&args)?;
     if args.compared > 0 {
@@ -79,7 +89,8 @@ fn open(dir: &Path, cache: u64) -> Result<Runs> {
 }
 
 /// Makes an index while somebody asks, and tells what it takes.
-fn grow(args: &Args, dir: &Path, (transactions, way): (u64, Way)) -> Result<Grown> {
+fn grow(args: &Args, dir: &Path, way: Way) -> Result<Grown> {
+    let transactions = args.transactions;
     let runs = open(dir, args.cache())?;
     let reader = Reader::new(History::new(transactions));
     let growth = Growth { transactions, gather: args.gathered()?, dir, runs: &runs, reader: &reader };
@@ -93,7 +104,7 @@ fn grow(args: &Args, dir: &Path, (transactions, way): (u64, Way)) -> Result<Grow
     })?;
     let cpu = cpu_per_million(cpu_time().saturating_sub(before), transactions);
     println!("{way:?}: {} transactions a second; {cpu} ms of CPU a million, rows made up included", grown.rate);
-    println!("disk {} MB", disk(dir)? >> 20);
+    println!("disk {} MB; memory {} MB at most", disk(dir)? >> 20, peak_memory() >> 20);
     reader.tell_spreads();
     let count = |level| runs.all(level).map(|runs| runs.len());
     println!("runs: {} of txids, {} of scripts", count(IndexLevel::Transactions)?, count(IndexLevel::Addresses)?);
@@ -124,15 +135,13 @@ fn in_memory(args: &Args) -> Result<()> {
     look_up("in memory", &runs, &history, args.lookups)
 }
 
-/// One thread that does all in turn beside two that overlap.
+/// One thread that does all in turn beside two that overlap: each in a process of its own, whose memory is its own.
 fn ways(args: &Args) -> Result<()> {
-    let mut rates = Vec::new();
-    for way in [Way::InTurn, Way::Overlapping] {
-        let dir = tempfile::tempdir()?;
-        rates.push(grow(args, dir.path(), (args.compared, way))?.rate);
-    }
-    if let [in_turn, overlapping] = rates[..] {
-        println!("overlapping is {} % as fast", overlapping * 100 / in_turn.max(1));
+    for way in ["in-turn", "overlapping"] {
+        let mut process = Command::new(std::env::current_exe()?);
+        process.args(["--way", way, "--transactions", &args.compared.to_string()]);
+        process.args(["--memory", &args.memory.to_string()]);
+        ensure!(process.status()?.success(), "growing {way} failed");
     }
     Ok(())
 }
@@ -151,8 +160,4 @@ fn sizes(transactions: u64, runs: &Runs) -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn per_second(count: u64, time: Duration) -> u128 {
-    u128::from(count) * 1000 / time.as_millis().max(1)
 }

@@ -6,15 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use hindsight_benches::process::read_from_disk;
 use rustix::fs::{Advice, fadvise, fsync};
 use rustix::time::{ClockId, clock_gettime};
-
-/// The most memory that this process has had, in bytes.
-pub fn peak_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) << 10
-}
 
 /// What all threads of this process have worked.
 pub fn cpu_time() -> Duration {
@@ -29,21 +23,21 @@ pub fn drop_from_page_cache(path: &Path) -> Result<()> {
     Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
-/// Times of many lookups.
+/// Times of many lookups, and whether each had to read from the disk.
 #[derive(Debug, Default)]
-pub struct Spread(Vec<Duration>);
+pub struct Spread(Vec<(Duration, bool)>);
 
 impl Spread {
     /// Times one.
     pub fn time(&mut self, lookup: impl FnOnce() -> Result<()>) -> Result<()> {
+        let before = read_from_disk();
         let started = Instant::now();
         lookup()?;
-        self.0.push(started.elapsed());
+        let time = started.elapsed();
+        self.0.push((time, read_from_disk() > before));
         Ok(())
     }
-}
 
-impl Spread {
     /// Adds what another has.
     pub fn add(&mut self, other: &Self) {
         self.0.extend(&other.0);
@@ -54,9 +48,15 @@ impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut times = self.0.clone();
         times.sort_unstable();
-        let at = |permille: usize| times.get(times.len() * permille / 1000).copied().unwrap_or_default();
-        let most = times.last().copied().unwrap_or_default();
-        let [half, nearly, almost] = [500, 990, 999].map(at);
-        write!(f, "{} times, p50 {half:.0?}, p99 {nearly:.0?}, p99.9 {almost:.0?}, at most {most:.0?}", times.len())
+        let time = |at: Option<&(Duration, bool)>| at.map_or(Duration::ZERO, |(time, _)| *time);
+        let [half, nearly, almost] = [500, 990, 999].map(|permille| time(times.get(times.len() * permille / 1000)));
+        let most = time(times.last());
+        write!(f, "{} times, p50 {half:.0?}, p99 {nearly:.0?}, p99.9 {almost:.0?}, at most {most:.0?}", times.len())?;
+        let from_memory = times.iter().rev().find(|(_, from_disk)| !from_disk);
+        let from_disk = times.iter().filter(|(_, from_disk)| *from_disk).count();
+        if from_disk > 0 {
+            write!(f, " ({from_disk} from disk, the others at most {:.0?})", time(from_memory))?;
+        }
+        Ok(())
     }
 }

@@ -16,6 +16,7 @@ use hindsight::app::App;
 use hindsight::index::Index;
 use hindsight::ingest::Keeper;
 use hindsight::source::{CoreFiles, Datadir, DatadirOptions};
+use hindsight_benches::process::{peak_memory, per_second};
 use hindsight_shared::Height;
 use hindsight_shared::api::HeightRange;
 use hindsight_shared::search::BlockId;
@@ -162,7 +163,7 @@ fn start(datadir: &Path, index: &Path, tip: BlockHash) -> Result<()> {
     opened(&app)?;
     wait(|| app.explorer.status().progress.complete);
     told("all", started, &app);
-    println!("    {} reads, {} MiB of memory at most", files.bulk_reads(), peak_memory()? >> 20);
+    println!("    {} reads, {} MiB of memory at most", files.bulk_reads(), peak_memory() >> 20);
     let tip = app.explorer.tip().and_then(|tip| tip.height).context("no tip")?;
     let ranges = app.explorer.status().ranges;
     ensure!(matches!(ranges[..], [HeightRange { from: Height(0), to }] if to == tip), "the chain is {ranges:?}");
@@ -203,17 +204,6 @@ fn wait(until: impl Fn() -> bool) {
     while !until() {
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// The most memory that this process has had, in bytes.
-fn peak_memory() -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
-}
-
-fn per_second(count: u64, time: Duration) -> u128 {
-    u128::from(count) * 1000 / time.as_millis().max(1)
 }
 
 fn ratio(count: u128, of: u128) -> String {

@@ -18,7 +18,7 @@ pub struct Contestant {
     /// The process; two addresses of one server share it.
     pub server: Rc<Server>,
     /// Its index, or its files and configuration.
-    pub _dir: Rc<TempDir>,
+    pub dir: Rc<TempDir>,
 }
 
 impl Contestant {

@@ -12,8 +12,8 @@ use crate::contestant::{Contestant, free_address};
 use crate::get::get;
 use crate::session::{Server, command};
 
-/// How long a server may take until it answers.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a server may take until it answers: a node has to validate the chain first.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Builds the release binary and says where it is: beside this program.
 pub fn build() -> Result<PathBuf> {
@@ -41,7 +41,7 @@ pub fn start(name: &'static str, binary: &Path, chain: &Chain) -> Result<Contest
     // Nothing of this machine's own settings.
     command.env("HINDSIGHT_CONFIG", dir.path().join("none.toml"));
     std::fs::write(dir.path().join("none.toml"), "")?;
-    Ok(Contestant { name, address, server: Rc::new(Server::start(&mut command)?), _dir: Rc::new(dir) })
+    Ok(Contestant { name, address, server: Rc::new(Server::start(&mut command)?), dir: Rc::new(dir) })
 }
 
 /// The body of `path`, as soon as the server has it.

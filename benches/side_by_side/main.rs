@@ -11,6 +11,7 @@ mod contestant;
 mod core;
 mod get;
 mod hindsight;
+mod indexing;
 mod load;
 mod nginx;
 mod report;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use contestant::Contestant;
+use contestant::{Contestant, free_address};
 use hindsight_benches::chains::{Chain, eras, full_blocks, valid_blocks};
 use hindsight_shared::Height;
 use load::{Load, Wrk};
@@ -39,6 +40,12 @@ struct Args {
     /// Bitcoin Core's node, to load in the same turns with what it serves too
     #[arg(long, value_name = "FILE", env = "BITCOIND_EXE")]
     bitcoind: Option<PathBuf>,
+    /// Bindex's command line: tells what it and the node take to index a chain, and what Hindsight does, and nothing else
+    #[arg(long, value_name = "FILE", requires = "bitcoind")]
+    bindex: Option<PathBuf>,
+    /// Full blocks of that chain
+    #[arg(long, default_value_t = 100)]
+    blocks: u32,
     /// Connections, a column each
     #[arg(long, value_delimiter = ',', default_value = "1,4,16")]
     connections: Vec<u32>,
@@ -66,6 +73,14 @@ fn main() -> Result<()> {
         return Err(error);
     }
     let args = Args::parse();
+    let binary = args.hindsight.clone().map_or_else(hindsight::build, Ok)?;
+    if let (Some(bindex), Some(bitcoind)) = (&args.bindex, &args.bitcoind) {
+        return indexing::compare(
+            &indexing::Programs { hindsight: &binary, bitcoind, bindex },
+            args.blocks,
+            args.rounds,
+        );
+    }
     let wrk = Wrk::find()?;
     let nginx = nginx::find()?;
     let (chain, hash) = match args.bitcoind {
@@ -74,9 +89,8 @@ fn main() -> Result<()> {
     };
     println!("block {hash} of {}", chain.name);
     // It writes the undo data that hindsight reads.
-    let bitcoind = args.bitcoind.as_ref().map(|bitcoind| core::start(bitcoind, &chain, hash)).transpose()?;
-
-    let binary = args.hindsight.clone().map_or_else(hindsight::build, Ok)?;
+    let bitcoind =
+        args.bitcoind.as_ref().map(|bitcoind| core::start(bitcoind, free_address()?, &chain, hash)).transpose()?;
     let mut contestants = vec![hindsight::start("hindsight", &binary, &chain)?];
     if let Some(also) = &args.also {
         contestants.push(hindsight::start("also", also, &chain)?);

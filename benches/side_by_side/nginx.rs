@@ -38,7 +38,7 @@ pub fn start(nginx: &Path, files: &[(String, Vec<u8>)]) -> Result<[Contestant; 2
     command.arg("-c").arg(config).arg("-e").arg(dir.path().join("error.log"));
     let server = Rc::new(Server::start(&mut command)?);
     let dir = Rc::new(dir);
-    let contestant = |name, address| Contestant { name, address, server: server.clone(), _dir: dir.clone() };
+    let contestant = |name, address| Contestant { name, address, server: server.clone(), dir: dir.clone() };
     Ok([contestant("nginx copy", copying), contestant("nginx", address)])
 }
 

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command};
 
 use anyhow::{Context, Error, Result};
@@ -46,16 +47,27 @@ impl Server {
         let session = self.0.id().to_string();
         let mut ticks = 0;
         for entry in std::fs::read_dir("/proc").context("CPU times are read from /proc")? {
-            let Ok(stat) = std::fs::read_to_string(entry?.path().join("stat")) else { continue };
-            // The name in brackets may hold anything; behind it: state ppid pgrp session … utime (12th) stime.
-            let Some((_, fields)) = stat.rsplit_once(") ") else { continue };
-            let fields: Vec<_> = fields.split(' ').collect();
-            if fields.get(3) == Some(&session.as_str()) {
+            let Some(fields) = stat(&entry?.path()) else { continue };
+            if fields.get(3) == Some(&session) {
                 ticks += fields[11..13].iter().filter_map(|field| field.parse::<u32>().ok()).sum::<u32>();
             }
         }
         Ok(f64::from(ticks) / f64::from(u32::try_from(rustix::param::clock_ticks_per_second())?))
     }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&self) -> Result<bool> {
+        let fields = stat(&Path::new("/proc").join(self.0.id().to_string())).context("a server is gone")?;
+        Ok(fields.first().is_some_and(|state| state == "Z"))
+    }
+}
+
+/// What the system tells of a process, from its state on: state, ppid, pgrp, session, …, utime (the 12th), stime.
+fn stat(process: &Path) -> Option<Vec<String>> {
+    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+    // The name in front of it, in brackets, may hold anything.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    Some(fields.split(' ').map(str::to_owned).collect())
 }
 
 impl Drop for Server {

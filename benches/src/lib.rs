@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a bench that cannot make its data has nothing to measure")]
 
 pub mod chains;
+pub mod process;
 pub mod records;
 pub mod synthetic;
 pub mod valid;

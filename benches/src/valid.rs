@@ -1,11 +1,12 @@
 //! A chain that a node accepts whole, with full blocks at its end: what Bitcoin Core and Hindsight can serve alike.
 //!
 //! Every output may be spent by anyone who shows a script that drops two items. The two stand for a signature and a key,
-//! so that blocks have the shape of today's without anything being signed.
+//! so that blocks have the shape of today's without anything being signed. Each script has a number in it: four outputs in
+//! ten are to a new one, as on mainnet, the others to one of before.
 
 use bitcoin::blockdata::constants::{COINBASE_MATURITY, genesis_block};
 use bitcoin::locktime::absolute::LockTime;
-use bitcoin::opcodes::all::{OP_2DROP, OP_PUSHNUM_1};
+use bitcoin::opcodes::all::{OP_2DROP, OP_DROP, OP_PUSHNUM_1};
 use bitcoin::script::Builder;
 use bitcoin::{Amount, Block, Network, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness, transaction};
 
@@ -16,6 +17,23 @@ const FEE: Amount = Amount::from_sat(1_000);
 /// Enough coins for a full block of transactions with one input and two outputs each.
 const COINS: u64 = 7_000;
 
+/// Of a hundred outputs, those to a script that nobody had used.
+const NEW: u64 = 42;
+
+/// An output, and the number in its script.
+#[derive(Clone, Copy)]
+struct Coin {
+    outpoint: OutPoint,
+    value: Amount,
+    script: u64,
+}
+
+/// What makes transactions: chance, and how many scripts there are.
+struct Payer {
+    random: Random,
+    scripts: u64,
+}
+
 /// Regtest's first block, as many as a coinbase takes to mature, one that splits the first coinbase, and `full` full
 /// ones.
 #[must_use]
@@ -24,21 +42,21 @@ pub fn blocks(full: u32) -> Vec<Block> {
     for _ in 0..=COINBASE_MATURITY {
         blocks.push(next(&blocks, Vec::new()));
     }
-    let mut random = Random(1);
+    let mut payer = Payer { random: Random(1), scripts: 1 };
     let reward = &blocks[1].txdata[0];
-    let first = (OutPoint { txid: reward.compute_txid(), vout: 0 }, reward.output[0].value);
-    let split = spend(&mut random, first, COINS);
-    let mut coins = coins(&split);
+    let outpoint = OutPoint { txid: reward.compute_txid(), vout: 0 };
+    let (split, mut coins) = payer.spend(Coin { outpoint, value: reward.output[0].value, script: 0 }, COINS);
     blocks.push(next(&blocks, vec![split]));
     for _ in 0..full {
         let mut weight = 0;
-        let mut txs = Vec::new();
+        let (mut txs, mut made) = (Vec::new(), Vec::new());
         while weight < FULL {
-            let tx = spend(&mut random, coins[txs.len()], 2);
+            let (tx, coins) = payer.spend(coins[txs.len()], 2);
             weight += tx.weight().to_wu();
             txs.push(tx);
+            made.extend(coins);
         }
-        coins = txs.iter().flat_map(self::coins).collect();
+        coins = made;
         blocks.push(next(&blocks, txs));
     }
     blocks
@@ -48,32 +66,49 @@ pub fn blocks(full: u32) -> Vec<Block> {
 fn next(blocks: &[Block], txs: Vec<Transaction>) -> Block {
     let height = u32::try_from(blocks.len()).unwrap();
     let fees = FEE * txs.len() as u64;
-    let txdata = [vec![coinbase(height, fees, unlocker().to_p2wsh())], txs].concat();
+    let txdata = [vec![coinbase(height, fees, unlocker(0).to_p2wsh())], txs].concat();
     let mut block = Block { header: header(blocks[blocks.len() - 1].block_hash(), height), txdata };
     commit(&mut block);
     mine(&mut block.header);
     block
 }
 
-fn unlocker() -> ScriptBuf {
-    Builder::new().push_opcode(OP_2DROP).push_opcode(OP_PUSHNUM_1).into_script()
+fn unlocker(script: u64) -> ScriptBuf {
+    let number = Builder::new().push_slice(script.to_le_bytes()).push_opcode(OP_DROP);
+    number.push_opcode(OP_2DROP).push_opcode(OP_PUSHNUM_1).into_script()
 }
 
-/// Spends one coin into `outputs` equal ones.
-fn spend(random: &mut Random, (previous_output, value): (OutPoint, Amount), outputs: u64) -> Transaction {
-    let (signature, key) = (random.array::<71>(), random.array::<33>());
-    let witness = Witness::from_slice(&[&signature[..], &key, unlocker().as_bytes()]);
-    let input = TxIn { previous_output, script_sig: ScriptBuf::new(), sequence: Sequence::MAX, witness };
-    let each = (value - FEE) / outputs;
-    let rest = value - FEE - each * (outputs - 1);
-    let values = (0..outputs).map(|index| if index == 0 { rest } else { each });
-    let output = values.map(|value| TxOut { value, script_pubkey: unlocker().to_p2wsh() }).collect();
-    Transaction { version: transaction::Version::TWO, lock_time: LockTime::ZERO, input: vec![input], output }
-}
+impl Payer {
+    /// Spends one coin into `outputs` equal ones.
+    fn spend(&mut self, coin: Coin, outputs: u64) -> (Transaction, Vec<Coin>) {
+        let (signature, key) = (self.random.array::<71>(), self.random.array::<33>());
+        let witness = Witness::from_slice(&[&signature[..], &key, unlocker(coin.script).as_bytes()]);
+        let previous_output = coin.outpoint;
+        let input = TxIn { previous_output, script_sig: ScriptBuf::new(), sequence: Sequence::MAX, witness };
+        let each = (coin.value - FEE) / outputs;
+        let rest = coin.value - FEE - each * (outputs - 1);
+        let values = (0..outputs).map(|index| if index == 0 { rest } else { each });
+        let paid: Vec<(Amount, u64)> = values.map(|value| (value, self.script())).collect();
+        let output = |&(value, script): &(Amount, u64)| TxOut { value, script_pubkey: unlocker(script).to_p2wsh() };
+        let tx = Transaction {
+            version: transaction::Version::TWO,
+            lock_time: LockTime::ZERO,
+            input: vec![input],
+            output: paid.iter().map(output).collect(),
+        };
+        let txid = tx.compute_txid();
+        let coin = |(vout, (value, script))| Coin { outpoint: OutPoint { txid, vout }, value, script };
+        (tx, (0..).zip(paid).map(coin).collect())
+    }
 
-fn coins(tx: &Transaction) -> Vec<(OutPoint, Amount)> {
-    let txid = tx.compute_txid();
-    (0..).zip(&tx.output).map(|(vout, output)| (OutPoint { txid, vout }, output.value)).collect()
+    /// The number of a script to pay to.
+    fn script(&mut self) -> u64 {
+        if self.random.next() % 100 < NEW {
+            self.scripts += 1;
+            return self.scripts - 1;
+        }
+        self.random.next() % self.scripts
+    }
 }
 
 #[cfg(test)]

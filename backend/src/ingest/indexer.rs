@@ -16,6 +16,7 @@ use parking_lot::RwLock;
 
 use super::LOOK;
 use super::filler::{Lacking, Rows};
+use super::merger::{BLOCKS_PER_DEPTH, is_behind};
 use super::misses::Misses;
 use super::pace::{Pace, begun};
 use super::report::Report;
@@ -26,9 +27,6 @@ use crate::runs::rows::BlockRows;
 use crate::runs::run::Run;
 use crate::runs::seal::seal;
 use hindsight_shared::api::IndexLevel;
-
-/// A run near the tip has at most so many blocks for each one above it.
-pub const BLOCKS_PER_DEPTH: u32 = 4;
 
 /// Rows are gathered at most this long: a kill costs no more.
 const GATHER: Duration = Duration::from_secs(300);
@@ -248,9 +246,16 @@ impl Indexer {
         if self.tip.is_none_or(|(tip, _)| self.gathered.is_full(tip, self.memory)) {
             self.flush();
         }
-        while self.runs.waiting_bytes() > gathered(self.memory) && !stop.load(Ordering::Relaxed) {
+        while self.has_to_wait() && !stop.load(Ordering::Relaxed) {
             std::thread::sleep(PAUSE);
         }
+    }
+
+    /// Whether the other thread is behind: with writing, or with merging. What is damaged is removed by this one first.
+    fn has_to_wait(&self) -> bool {
+        let tip = self.tip.map_or(Height(0), |(tip, _)| tip);
+        self.runs.waiting_bytes() > gathered(self.memory)
+            || !self.runs.has_damage() && is_behind(&self.runs, tip).unwrap_or(false)
     }
 
     /// There is nothing to add now: what was gathered becomes a run.

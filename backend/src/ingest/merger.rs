@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hindsight_shared::Height;
+use hindsight_shared::api::IndexLevel;
 use parking_lot::RwLock;
 
-use super::indexer::BLOCKS_PER_DEPTH;
 use super::report::{Report, Subject};
 use crate::chain::Chain;
 use crate::index::{IndexError, Runs};
@@ -19,6 +19,13 @@ use crate::source::lower_priority;
 /// So many runs that follow each other become one, those of small sizes before those of large ones. More would mean fewer
 /// bytes written and more runs to look through.
 const AT_ONCE: usize = 4;
+
+/// Runs of a level, beyond which no more are made while there are some to merge: a question looks through all of them.
+const MOST_RUNS: usize = 24;
+
+/// A run near the tip has at most so many blocks for each one above it: so many are indexed anew in a reorg of one block,
+/// and fewer would mean more runs.
+pub const BLOCKS_PER_DEPTH: u32 = 8;
 
 /// How long the thread sleeps when there is nothing to do.
 const WAKE_UP: Duration = Duration::from_millis(50);
@@ -79,6 +86,20 @@ impl Merger {
     }
 }
 
+/// Whether there are so many runs that making more has to wait for those that are to be merged.
+///
+/// # Errors
+/// As the index fails.
+pub fn is_behind(runs: &Runs, tip: Height) -> Result<bool, IndexError> {
+    for level in IndexLevel::ALL {
+        let all = runs.all(level)?;
+        if all.len() > MOST_RUNS && next_merge(&all, tip).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Which of a level's runs, lowest first, to merge: small ones before large ones, and none that is too large for where it
 /// lies.
 pub fn next_merge(runs: &[Arc<Run>], tip: Height) -> Option<Vec<u32>> {
@@ -113,7 +134,6 @@ mod tests {
     use bitcoin::hashes::Hash;
 
     use super::*;
-    use hindsight_shared::api::IndexLevel;
 
     /// Runs of consecutive blocks from a height on, with so many transactions in each block.
     fn runs(from: u32, blocks: &[u32], transactions: u32) -> Vec<Arc<Run>> {
@@ -159,7 +179,7 @@ mod tests {
         assert_eq!(next_merge(&four, Height(3)), None);
         assert_eq!(next_merge(&four, Height(4)), Some(vec![0, 1, 2, 3]));
         // The highest wait until they lie deeper.
-        assert_eq!(next_merge(&runs(0, &[1; 6], 100), Height(5)), Some(vec![0, 1, 2, 3]));
+        assert_eq!(next_merge(&runs(0, &[1; 6], 100), Height(5)), Some(vec![0, 1, 2, 3, 4]));
     }
 
     #[test]
@@ -181,7 +201,7 @@ mod tests {
                 id += 1;
                 all.insert(at, Arc::new(Run { id, firsts, ..Run::clone(&parts[0]) }));
             }
-            assert!(all.len() <= 36, "{} runs at {height}", all.len());
+            assert!(all.len() <= 25, "{} runs at {height}", all.len());
         }
         // Each transaction is written once for each size that its run has had.
         assert!(written <= 10 * 300_000 * 4000, "{written}");
