@@ -43,8 +43,8 @@ struct Args {
     /// Bindex's command line: tells what it and the node take to index a chain, and what Hindsight does, and nothing else
     #[arg(long, value_name = "FILE", requires = "bitcoind")]
     bindex: Option<PathBuf>,
-    /// Full blocks of that chain
-    #[arg(long, default_value_t = 100)]
+    /// Full blocks of that chain; each takes 8 MB of memory to make
+    #[arg(long, default_value_t = 600)]
     blocks: u32,
     /// Connections, a column each
     #[arg(long, value_delimiter = ',', default_value = "1,4,16")]

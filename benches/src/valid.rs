@@ -13,7 +13,9 @@ use bitcoin::{Amount, Block, Network, OutPoint, ScriptBuf, Sequence, Transaction
 use crate::synthetic::{FULL, Random, coinbase, commit, header, mine};
 
 /// What each transaction leaves to the miner.
-const FEE: Amount = Amount::from_sat(1_000);
+const FEE: Amount = Amount::from_sat(300);
+/// What the second output of each gets, which nobody spends: coins last for a thousand full blocks.
+const SECOND: Amount = Amount::from_sat(330);
 /// Enough coins for a full block of transactions with one input and two outputs each.
 const COINS: u64 = 7_000;
 
@@ -45,16 +47,17 @@ pub fn blocks(full: u32) -> Vec<Block> {
     let mut payer = Payer { random: Random(1), scripts: 1 };
     let reward = &blocks[1].txdata[0];
     let outpoint = OutPoint { txid: reward.compute_txid(), vout: 0 };
-    let (split, mut coins) = payer.spend(Coin { outpoint, value: reward.output[0].value, script: 0 }, COINS);
+    let reward = Coin { outpoint, value: reward.output[0].value, script: 0 };
+    let (split, mut coins) = payer.spend(reward, COINS, (reward.value - FEE) / COINS);
     blocks.push(next(&blocks, vec![split]));
     for _ in 0..full {
         let mut weight = 0;
         let (mut txs, mut made) = (Vec::new(), Vec::new());
         while weight < FULL {
-            let (tx, coins) = payer.spend(coins[txs.len()], 2);
+            let (tx, coins) = payer.spend(coins[txs.len()], 2, SECOND);
             weight += tx.weight().to_wu();
             txs.push(tx);
-            made.extend(coins);
+            made.push(coins[0]);
         }
         coins = made;
         blocks.push(next(&blocks, txs));
@@ -79,13 +82,12 @@ fn unlocker(script: u64) -> ScriptBuf {
 }
 
 impl Payer {
-    /// Spends one coin into `outputs` equal ones.
-    fn spend(&mut self, coin: Coin, outputs: u64) -> (Transaction, Vec<Coin>) {
+    /// Spends one coin into `outputs` ones of `each`, but for the first, which gets the rest.
+    fn spend(&mut self, coin: Coin, outputs: u64, each: Amount) -> (Transaction, Vec<Coin>) {
         let (signature, key) = (self.random.array::<71>(), self.random.array::<33>());
         let witness = Witness::from_slice(&[&signature[..], &key, unlocker(coin.script).as_bytes()]);
         let previous_output = coin.outpoint;
         let input = TxIn { previous_output, script_sig: ScriptBuf::new(), sequence: Sequence::MAX, witness };
-        let each = (coin.value - FEE) / outputs;
         let rest = coin.value - FEE - each * (outputs - 1);
         let values = (0..outputs).map(|index| if index == 0 { rest } else { each });
         let paid: Vec<(Amount, u64)> = values.map(|value| (value, self.script())).collect();
