@@ -19,7 +19,7 @@ use super::measure::Spread;
 const REST: Duration = Duration::from_micros(500);
 
 /// How many samples are a little work.
-const LITTLE: u64 = 50;
+const LITTLE: u64 = 1000;
 
 /// What the writer does.
 #[derive(Clone, Copy, Debug)]
