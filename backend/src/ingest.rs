@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use hindsight_shared::api::Progress;
 use parking_lot::RwLock;
@@ -47,9 +47,6 @@ const LOOK: usize = 4096;
 
 /// How long what could not be read is left alone before the next try.
 const RETRY: Duration = Duration::from_secs(5);
-
-/// A file this young may change again without its time of change telling.
-const UNSETTLED: Duration = Duration::from_secs(2);
 
 /// While the directory is being read, publishing takes at most this share of the time.
 const PUBLISHING_SHARE: u32 = 10;
@@ -223,7 +220,7 @@ impl Ingest {
             });
             accelerator.stop();
         });
-        let young = |file: &&ListedFile| !is_settled(file.blk) || file.rev.is_some_and(|rev| !is_settled(rev));
+        let young = |file: &&ListedFile| !file.is_settled();
         self.unsettled = listed.iter().filter(young).map(|file| file.number).collect();
         for file in listed {
             self.seen.entry(file.number).and_modify(|seen| seen.rev = file.rev);
@@ -294,7 +291,7 @@ impl Ingest {
         // A reader may have paired the file as it was walked before.
         self.undo.outdate(number);
         // A row is believed as long as its stamp is the file's: only a settled stamp can say that.
-        if is_settled(file.stamp) {
+        if file.stamp.is_settled() {
             self.keeper.keep_blocks(file);
         }
         let blocks = self.blocks();
@@ -389,15 +386,8 @@ impl Ingest {
     }
 
     fn commit(&mut self, last: bool) {
-        let settled = |file: &UndoFile| file.rev.is_none_or(is_settled);
+        let settled = |file: &UndoFile| file.rev.is_none_or(FileStamp::is_settled);
         self.keeper.keep_undo(self.undo.take_fresh().into_iter().filter(settled));
         self.keeper.commit(last, &self.chain, &self.undo);
     }
-}
-
-/// Whether a file's last change is long enough ago for its stamp to tell the next one. A time in the future is a clock's
-/// error, and tells as well as any other.
-fn is_settled(stamp: FileStamp) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    u64::try_from(stamp.mtime).is_ok_and(|changed| changed > now || changed + UNSETTLED.as_secs() < now)
 }

@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 use super::report::{Report, Subject};
 use crate::chain::Chain;
 use crate::index::{Batch, Identity, Index};
-use crate::source::{BlockFile, CoreFiles, UndoFile};
+use crate::source::{BlockFile, CoreFiles, FileStamp, UndoFile};
 use crate::undo::UndoMap;
 
 /// At most this many rows wait before they are committed.
@@ -111,10 +111,10 @@ impl Keeper {
         for number in numbers {
             // One file at a time, so that nobody waits long for the map.
             let file = chain.read().file(number);
-            if let Some(file) = file.filter(|file| super::is_settled(file.stamp)) {
+            if let Some(file) = file.filter(|file| file.stamp.is_settled()) {
                 self.keep_blocks(file);
             }
         }
-        self.keep_undo(undo.all().into_iter().filter(|file| file.rev.is_none_or(super::is_settled)));
+        self.keep_undo(undo.all().into_iter().filter(|file| file.rev.is_none_or(FileStamp::is_settled)));
     }
 }

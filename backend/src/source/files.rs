@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
@@ -31,6 +31,9 @@ pub(super) const CHECKSUM: u32 = 32;
 /// What does not fit in a file that changed this lately may be half written; later it is damaged.
 const BEING_WRITTEN: Duration = Duration::from_secs(60);
 
+/// A file this young may change again without its time of change telling.
+const UNSETTLED: Duration = Duration::from_secs(2);
+
 /// A pair of files in the blocks directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedFile {
@@ -46,6 +49,11 @@ impl ListedFile {
     /// The path of this `blk*.dat` in `blocks_dir`.
     pub(super) fn blk_path(&self, blocks_dir: &Path) -> PathBuf {
         path(blocks_dir, "blk", self.number)
+    }
+
+    /// Whether the stamps of both can tell the next change.
+    pub fn is_settled(&self) -> bool {
+        self.blk.is_settled() && self.rev.is_none_or(FileStamp::is_settled)
     }
 }
 
@@ -63,6 +71,13 @@ impl FileStamp {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(SourceError::io(path, e)),
         }
+    }
+
+    /// Whether the last change is long enough ago for this stamp to tell the next one. A time in the future is a clock's
+    /// error, and tells as well as any other.
+    pub fn is_settled(self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        u64::try_from(self.mtime).is_ok_and(|changed| changed > now || changed + UNSETTLED.as_secs() < now)
     }
 }
 
